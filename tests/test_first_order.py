@@ -338,16 +338,16 @@ def test_a_sum_ends_with_its_time() -> None:
     values = {**inputs(graph, 1), **initial_values(graph, 1)}
     asked: list[int] = []
 
-    def over() -> bool:
+    def left() -> float:
         asked.append(1)
-        return len(asked) > 6
+        return 6.0 - len(asked)
 
-    order = FirstOrder(graph, values, CATALOG, "f32", estimates=False, over=over)
+    order = FirstOrder(graph, values, CATALOG, "f32", estimates=False, left=left)
     assert len(asked) == 4  # once for each of the calls
     with pytest.raises(TooLongError):
         order.radius("d", np.arange(2))
     with pytest.raises(TooLongError):
-        FirstOrder(graph, values, CATALOG, "f32", over=lambda: True)
+        FirstOrder(graph, values, CATALOG, "f32", left=lambda: 0.0)
 
 
 _CHAIN = """nnir 1

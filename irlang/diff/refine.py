@@ -102,8 +102,8 @@ class Refiner:
         except TooLongError:  # what speaks against a target is not proved
             return None
 
-    def _is_over(self) -> bool:
-        return time.monotonic() >= self._until
+    def _left(self) -> float:
+        return self._until - time.monotonic()
 
     def _judged(
         self,
@@ -152,7 +152,7 @@ class Refiner:
         if key not in self._orders:
             self._orders[key] = FirstOrder(
                 self.graph, self.values, self.catalog, precision(self.graph), arithmetic, estimates,
-                self._is_over,
+                self._left,
             )  # fmt: skip
         return self._orders[key]
 

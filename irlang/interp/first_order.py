@@ -43,7 +43,7 @@ from irlang.interp import program, reference, rounding, vector
 from irlang.interp.ball import Ball
 from irlang.interp.decisive import Decisive, decides
 from irlang.interp.errors import RUNS, Errors, Known, about, kept, larger, spread
-from irlang.interp.flows import TooLongError, never, sums
+from irlang.interp.flows import TooLongError, endless, sums
 from irlang.interp.plain import load
 from irlang.interp.running import goes_on
 from irlang.interp.units import Unit, disturbed, true_name, units
@@ -74,7 +74,8 @@ class FirstOrder:
 
     values: as in `irlang.interp.program.balls`, which has found that preconditions hold.
     estimates: whether reaches are estimates, as in large programs unless it is said, and where
-    sums take too long. over: whether the time for all of it is; `TooLongError` is raised then.
+    sums take too long. left: the seconds that are left for all of it; `TooLongError` is raised
+    where they do not suffice.
     """
 
     def __init__(
@@ -85,9 +86,9 @@ class FirstOrder:
         dtype: str,
         arithmetic: Arithmetic = STANDARD,
         estimates: bool | None = None,
-        over: Callable[[], bool] = never,
+        left: Callable[[], float] = endless,
     ) -> None:
-        self._over = over
+        self._seconds = left
         self._dtype, self._arithmetic = dtype, arithmetic
         self._definitions = definitions
         self._unit = DTYPES[program.finest(graph, dtype)].unit
@@ -116,7 +117,7 @@ class FirstOrder:
                 self._errors.infos[name] = info
         with np.errstate(all="ignore"):
             for unit in made:
-                if self._over():
+                if self._seconds() <= 0:
                     raise TooLongError
                 self._add(unit)
         self._errors.runs = []
@@ -128,7 +129,7 @@ class FirstOrder:
     def radius(self, name: str, elements: Array) -> Array:
         """How far off elements of a value may be, by their positions in it as one row."""
         with np.errstate(all="ignore"):
-            found = sums(self._errors, name, np.asarray(elements), self._over)
+            found = sums(self._errors, name, np.asarray(elements), self._seconds)
         return found * (1 + 2.0**-53 / self._unit)
 
     # ---- unit by unit

@@ -6,6 +6,7 @@ the tensor anew for each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from irlang.interp.ball import Ball
 from irlang.interp.errors import Errors, some, total
 from irlang.interp.linear import Linear
 from irlang.interp.pulling import PREFIX, pulled
+from irlang.interp.reference import work_of
 from irlang.interp.units import Unit
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,21 +27,22 @@ Flows = dict[str, Array]
 _ELSEWHERE = 1 + 2.0**-6  # what an equation's rounding does at a target's numbers, over ours
 _MEMORY = 1 << 23  # elements of the cotangents of one tensor, for all rows at once
 _ROWS = 256  # at once
+_EACH = 5e-8  # seconds that a step of balls takes at least
 
 
 class TooLongError(Exception):
     """There is no more time for a sum."""
 
 
-def never() -> bool:
-    """Of what has no end of its time: whether it is over."""
-    return False
+def endless() -> float:
+    """The seconds that are left of a time without an end."""
+    return math.inf
 
 
-def sums(errors: Errors, name: str, elements: Array, over: Callable[[], bool] = never) -> Array:
+def sums(errors: Errors, name: str, elements: Array, left: Callable[[], float] = endless) -> Array:
     """How far off elements of a tensor may be, by their positions in it as one row.
 
-    over: whether the time for it is. Raises `TooLongError` then.
+    left: the seconds that are left for it. Raises `TooLongError` where they do not suffice.
     """
     known = errors.known
     last = max((i for i, u in enumerate(errors.units) if name in u.targets.values()), default=-1)
@@ -49,7 +52,7 @@ def sums(errors: Errors, name: str, elements: Array, over: Callable[[], bool] = 
     for start in range(0, len(elements), most):
         here = elements[start : start + most]
         rows = min(most, 1 << (len(here) - 1).bit_length())  # few sizes, few preparations
-        found.append(_Sweep(errors, rows, over).run(name, here, last)[: len(here)])
+        found.append(_Sweep(errors, rows, left).run(name, here, last)[: len(here)])
     bounds = np.concatenate(found) * _ELSEWHERE
     return np.where(np.isnan(bounds), np.inf, bounds)
 
@@ -60,9 +63,9 @@ class _Sweep:
     parts: what has flown back to each tensor, from each of its readers. found: the bounds.
     """
 
-    def __init__(self, errors: Errors, rows: int, over: Callable[[], bool]) -> None:
+    def __init__(self, errors: Errors, rows: int, left: Callable[[], float]) -> None:
         self._errors = errors
-        self._over = over
+        self._left = left
         self._rows = rows
         self._parts: dict[str, list[Array]] = {}
         self._found = np.zeros(rows)
@@ -74,7 +77,7 @@ class _Sweep:
         seed[np.arange(len(elements)), elements] = 1.0
         self._parts[name] = [seed.reshape((self._rows, *known[name].value.shape))]
         for number in range(last, -1, -1):
-            if self._over():
+            if self._left() <= 0:
                 raise TooLongError
             unit = self._errors.units[number]
             seeds = {f: self._parts.pop(n) for f, n in unit.targets.items() if n in self._parts}
@@ -120,6 +123,9 @@ class _Sweep:
                 backward, {**self._errors.values(unit, expansion), **seeds}
             )  # linear: there is no curvature
             return _by_name(found, backward, wanted)
+        left = self._left()
+        if left < math.inf and _EACH * _work(backward) > left:
+            raise TooLongError
         reaches = [self._errors.known[n].reach for n in wanted.values()]
         lost = any(reach is not None and bool(np.isinf(reach).any()) for reach in reaches)
         estimate = self._errors.estimates and not lost
@@ -191,6 +197,11 @@ class _Sweep:
         tensors = reference.evaluate(backward, {**self._errors.values(unit, expansion), **seeds})
         for name, flow in _by_name(tensors, backward, wanted).items():
             self._charge([(middle[name] - flow, self._errors.known[name].reach)])
+
+
+def _work(expansion: eq.Expansion) -> int:
+    """How many steps the equations of an expansion take."""
+    return sum(math.prod(e.info.shape) * work_of(e.body) for e in expansion.equations)
 
 
 def _by_name(tensors: Flows, backward: eq.Expansion, wanted: dict[str, str]) -> Flows:
