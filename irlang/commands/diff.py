@@ -113,9 +113,9 @@ def _summary(verdicts: list[Verdict], agree: bool) -> str:
 
     ran = {v.target for v in verdicts if v.verdict != "unsupported"}
     if not agree:
-        amiss = {v.verdict for v in verdicts if v.verdict in FINDINGS}
-        plainly = ", but not with what they give plainly" if amiss == {INCONSISTENT} else ""
-        return f"the targets{'' if plainly else ' do not'} agree with the oracle{plainly}"
+        if {v.verdict for v in verdicts if v.verdict in FINDINGS} == {INCONSISTENT}:
+            return "the targets agree with the oracle, but not with what they give plainly"
+        return "the targets do not agree with the oracle"
     if not ran:
         return "nothing is compared with the oracle: no target can run it"
     idle = [target for target in dict.fromkeys(v.target for v in verdicts) if target not in ran]

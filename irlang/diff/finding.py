@@ -207,12 +207,12 @@ def _told(
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program"
     attributed = [n for n in nodes if blamed is None or n.op.name == blamed] or nodes
     result = outcome.results.get(target)
-    others = {t: gravest([v.verdict for v in told]) for t, told in outcome.verdicts.items()}
+    others = {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
+              if t != target}  # fmt: skip
     known, plain = outcome.balls, ""
     if verdict.verdict == INCONSISTENT:
         known, plain = outcome.plainly.get(target, known), session.plain[target]
         others[plain] = "agrees"
-    del others[target]
     return Found(
         seed, target, _classed(whole, verdict), blamed or names,
         _attributes(attributed), session.workers[target].hello().version, reduced, whole,

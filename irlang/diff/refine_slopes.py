@@ -4,7 +4,6 @@ program that all calls and their adjoints are together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +18,7 @@ from irlang.diff.verdict import Verdict
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls
-from irlang.interp.reference import work_of
+from irlang.interp.reference import steps_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,7 +84,7 @@ class SlopeRefiner:
                 graph, self.values, self.catalog, self.thorough, sketched=not self.thorough
             )
             self._work = sum(
-                math.prod(equation.info.shape) * work_of(equation.body)
+                steps_of(equation)
                 for node in graph.nodes
                 for equation in node.expansion(self.catalog).equations
             )

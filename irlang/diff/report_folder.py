@@ -22,7 +22,7 @@ from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title, wanted
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_program import program_of
-from irlang.diff.report_script import script
+from irlang.diff.report_script import DEFINITION, script
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
@@ -94,9 +94,9 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     about = title(found) if target == found.target else f"On {target}: {title(found)}"
     narrow, typed = _narrow(case, found.expected), _is_of_type(found)
     expected = _expected(found, typed)
-    measure = {"measure": found.plain} if found.plain else {}
     text = script(
-        lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed, **measure
+        lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed,
+        found.plain or DEFINITION,
     )  # fmt: skip
     path.write_text(text, "utf-8")
     return path

@@ -242,7 +242,7 @@ def _why(found: Found) -> list[str]:
 def _plainly(found: Found) -> str:
     """Why anything is expected where a definition leaves everything open."""
     return (
-        f"The definition leaves it open, so that an implementation is free to choose; "
+        "The definition leaves it open, so that an implementation is free to choose; "
         f"{found.plain} gives this for the same program. What compiles or optimises a program is "
         "to give what the program gives without it."
     )

@@ -85,8 +85,7 @@ def straight(
         _given(argument, written[name], _differentiated(into, slopes) if name in pulled else into)
         for name, argument in tensors.items()
     ]
-    settings = [ast.unparse(one) for one in _head(tree) if isinstance(one, ast.Assign | ast.Expr)]
-    imports, versions = _imports(code, tree, "\n".join((used, *settings)))
+    imports, versions = _imports(code, tree, used)
     results = {
         name: _in_place(out, text if text.isidentifier() else f"({text})")
         for name, text in zip(outputs, returned, strict=True)
@@ -140,8 +139,7 @@ def _around(
     handed = f"{call.model}, [{handed}]" if call.model else handed
     ran = f"{', '.join(results)}{',' * (len(results) == 1)} = {call.function}({handed})"
     body = _block(call.within, ran)
-    settings = [ast.unparse(one) for one in _head(tree) if isinstance(one, ast.Assign | ast.Expr)]
-    used = "\n".join((body, helpers, into, out, *written.values(), *settings))
+    used = "\n".join((body, helpers, into, out, *written.values()))
     imports, versions = _imports(code, tree, used)
     shown = {n: _in_place(out, one) for n, one in zip(outputs, results, strict=True)}
     return Lines(imports, helpers, "\n".join(given), body, shown, versions)
@@ -254,10 +252,15 @@ def _given(name: str, array: str, into: str) -> str:
 
 
 def _imports(code: str, tree: ast.Module, used: str) -> tuple[str, dict[str, str]]:
-    """What stands before the names of the inputs, without the imports that nothing uses."""
+    """What stands before the names of the inputs, without the imports that nothing uses: neither
+    that text nor what is set here.
+    """
+    head = _head(tree)
+    settings = [ast.unparse(one) for one in head if isinstance(one, ast.Assign | ast.Expr)]
+    used = "\n".join((used, *settings))
     standard, versions = ["import sys"], {}
     lines: list[str] = []
-    for one in _head(tree):
+    for one in head:
         text = ast.get_source_segment(code, one) or ""
         if isinstance(one, ast.Import | ast.ImportFrom):
             [alias] = one.names

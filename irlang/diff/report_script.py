@@ -22,6 +22,7 @@ from irlang.lower.names import docstring
 from irlang.lower.target import describe
 
 Array = np.ndarray[Any, np.dtype[Any]]
+DEFINITION = "the definition of the operator"  # what says which results are right
 MOST_INLINE = 512  # elements that are written into a script
 _MOST_MODEL = 6000  # bytes of a model file that are written into a script
 _MOST_LISTED = 3000  # characters of a model's text
@@ -37,7 +38,7 @@ def script(
     beside: str,
     narrow: Sequence[str] = (),
     typed: bool = False,
-    measure: str = "the definition of the operator",
+    measure: str = DEFINITION,
 ) -> str:
     """The text of the script.
 

@@ -309,11 +309,11 @@ class Session:
         """What a target's framework gives without the target's mode: that is its own process where
         programs say how they are run, and one beside it where the process has been told.
         """
-        plain, worker = self.plain[target], self.workers[target]
-        if ROWS[describe(plain).framework].kind != "python":
-            if plain not in {**self.workers, **self._beside}:
-                self._beside[plain] = Worker(describe(plain).worker, self._limits)
-            worker = self.workers.get(plain) or self._beside[plain]
+        known = describe(self.plain[target])
+        plain, worker = known.name, self.workers[target]
+        if ROWS[known.framework].kind != "python":
+            other = self.workers.get(plain) or self._beside.get(plain)
+            worker = other or self._beside.setdefault(plain, Worker(known.worker, self._limits))
         worker.send(programs, self.seconds)
         try:
             return worker.collect()

@@ -129,12 +129,14 @@ def judge_apart(
                     symptom = symptom_of(target, operator, its, case.edge)
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
                         continue
-                    heard = seen.heard(target, judged.verdicts[target])
-                    told = None if heard else find(session, alone, seed, target, judged)
-                    if told is not None and hangs and not told.tried:
+                    if seen.heard(target, judged.verdicts[target]):
+                        seen.symptoms.add(symptom)
+                        continue
+                    told = find(session, alone, seed, target, judged)
+                    if hangs and not told.tried:
                         continue  # it was hurried, and nobody has waited for it since
-                    found += [told] if told is not None else []
-                    if told is None or told.repeated:  # what was there once hides nothing
+                    found.append(told)
+                    if told.repeated:  # what was there once hides nothing
                         seen.symptoms.add(symptom)
     return found, counts
 

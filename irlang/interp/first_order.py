@@ -130,7 +130,7 @@ class FirstOrder:
         """How far off elements of a value may be, by their positions in it as one row."""
         with np.errstate(all="ignore"):
             found = sums(self._errors, name, np.asarray(elements), self._seconds)
-        return found * (1 + 2.0**-53 / self._unit)
+            return found * (1 + 2.0**-53 / self._unit)
 
     # ---- unit by unit
 

@@ -48,7 +48,7 @@ class Fixed:
         if not operands or not all(name in self._arrays for name in operands):
             return {}
         expansion = node.expansion(self._definitions)
-        if expansion.is_open or sum(map(_work, expansion.equations)) > _WORK:
+        if expansion.is_open or sum(map(reference.steps_of, expansion.equations)) > _WORK:
             return {}
         if not all(_is_exact(e, expansion.tensors) for e in expansion.equations):
             return {}
@@ -62,11 +62,6 @@ class Fixed:
         made = {name: found[formal] for formal, name in node.results().items()}
         self._arrays.update(made)
         return {name: known_tensor(values[name], array, domain) for name, array in made.items()}
-
-
-def _work(equation: eq.Equation) -> int:
-    """Scalar steps of an equation."""
-    return math.prod(equation.info.shape) * reference.work_of(equation.body)
 
 
 def _is_small(info: eq.TensorInfo) -> bool:

@@ -18,7 +18,7 @@ from irlang.interp.ball import Ball
 from irlang.interp.errors import Errors, some, total
 from irlang.interp.linear import Linear
 from irlang.interp.pulling import PREFIX, pulled
-from irlang.interp.reference import work_of
+from irlang.interp.reference import steps_of
 from irlang.interp.units import Unit
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -124,7 +124,7 @@ class _Sweep:
             )  # linear: there is no curvature
             return _by_name(found, backward, wanted)
         left = self._left()
-        if left < math.inf and _EACH * _work(backward) > left:
+        if left < math.inf and _EACH * sum(map(steps_of, backward.equations)) > left:
             raise TooLongError
         reaches = [self._errors.known[n].reach for n in wanted.values()]
         lost = any(reach is not None and bool(np.isinf(reach).any()) for reach in reaches)
@@ -197,11 +197,6 @@ class _Sweep:
         tensors = reference.evaluate(backward, {**self._errors.values(unit, expansion), **seeds})
         for name, flow in _by_name(tensors, backward, wanted).items():
             self._charge([(middle[name] - flow, self._errors.known[name].reach)])
-
-
-def _work(expansion: eq.Expansion) -> int:
-    """How many steps the equations of an expansion take."""
-    return sum(math.prod(e.info.shape) * work_of(e.body) for e in expansion.equations)
 
 
 def _by_name(tensors: Flows, backward: eq.Expansion, wanted: dict[str, str]) -> Flows:

@@ -267,7 +267,7 @@ class Part:
         self.length = group.equations[0].info.shape[group.axes[0]]
         known = {**infos, **{product.target: product.info for product in products}}
         self.kernel = kernel.Prepared(group, known)
-        self.work = sum(math.prod(e.info.shape) * work_of(e.body) for e in group.equations)
+        self.work = sum(map(steps_of, group.equations))
         self.work += sum(p.work for p in products) * self.length // _FASTER
 
 
@@ -323,6 +323,11 @@ def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[Part]:
 
 
 # ---- what is worth what -----------------------------------------------------------------------
+
+
+def steps_of(equation: eq.Equation) -> int:
+    """Scalar steps of an equation."""
+    return math.prod(equation.info.shape) * work_of(equation.body)
 
 
 def work_of(expr: eq.Expr) -> int:

@@ -22,7 +22,7 @@ from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
 from irlang.interp.notes import Notes
 from irlang.interp.overflow import alone
-from irlang.interp.reference import CALL, Part, calls_of, parted, work_of, worth
+from irlang.interp.reference import CALL, Part, calls_of, parted, steps_of, worth
 from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
 
@@ -117,8 +117,7 @@ class _Plan(Notes):
 
 def _work(equation: eq.Equation) -> int:
     """Scalar steps that an equation takes NumPy, which calls for each as often as for numbers."""
-    steps = math.prod(equation.info.shape) * work_of(equation.body)
-    return _LOOSER * (steps + CALL * calls_of(equation.body))
+    return _LOOSER * (steps_of(equation) + CALL * calls_of(equation.body))
 
 
 def _key(domain: Balls, operands: Operands) -> tuple[object, ...]:
