@@ -10,7 +10,9 @@ adjoint itself.
 Where a max, a min or a choice is not differentiable, one of its allowed gradients is given: that of
 the first among equals, or with `ties="even"` equal shares. With `ties="any"` it is the first's too,
 but what decides is written so that rounding leaves it open at a tie: evaluated as balls, the
-gradient then encloses all that lies in the hull of the one-sided ones.
+gradient then encloses all that lies in the hull of the one-sided ones. With `ties="others"` all is
+chosen that `first` does not choose, and equals have equal shares: what is the same of both
+gradients is so of all that are allowed (`irlang.diff.totals`).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from irlang.scope import Scope
 
 _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")
-_ORDERS = frozenset({"<", "<=", ">", ">="})
+_OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}  # what differs at a tie
 _BELOW, _LEVEL = eq.Const(-1.0), eq.Const(0.0)  # what is decided, and a tie
 _LARGE = 2.0**14  # what is as far apart as a number from that may be none of f16
 
@@ -60,8 +62,9 @@ def adjoint(
 
     wanted: inputs to differentiate by (all real ones unless said); seeds: outputs whose cotangent
     is given (all real ones). The result's inputs are those of the call and `d_y` for every seed
-    `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first`, `even`, `any`. A
-    second adjoint needs another `prefix`, since its tensors are beside those of the first.
+    `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first`, `even`,
+    `any`, `others`. A second adjoint needs another `prefix`, since its tensors are beside those of
+    the first.
     stopping: whether nothing flows through `constant(x)`, as gradients have it; errors do.
     """
     real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
@@ -266,9 +269,10 @@ class _Adjoint:
         names = dict(zip(_ARGUMENTS, expr.args, strict=False))
         texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
         slopes = [_derivative(text, {**names, "y": value}) if text else None for text in texts]
-        if self.ties == "any" and expr.function in ("max", "min"):
+        if self.ties in ("any", "others") and expr.function in ("max", "min"):
+            beyond = self._beyond if self.ties == "any" else lambda _: eq.Const(1)
             slopes = [
-                self._beyond(slope) if slope is not None and self._bounded(argument) else slope
+                beyond(slope) if slope is not None and self._bounded(argument) else slope
                 for slope, argument in zip(slopes, expr.args, strict=True)
             ]
         return [None if slope is None else self._decided(slope) for slope in slopes]
@@ -289,16 +293,21 @@ class _Adjoint:
         The difference of two equal numbers is exact; what is only known about it is its sign where
         it is no tie.
         """
-        if self.ties != "any" or not isinstance(expr, eq.Apply):
+        if self.ties not in ("any", "others") or not isinstance(expr, eq.Apply):
             return expr
+        if expr.function == "sign" and self.ties == "others":
+            right = apply(">=", *expr.args, eq.Const(0))
+            return apply("select", right, eq.Const(1), eq.Const(-1))
         if expr.function == "sign":
             return apply("sign", apply("about", *expr.args))
         if expr.function in ("and", "or", "not", "select"):
             return eq.rebuild(expr, self._decided)
-        if expr.function not in _ORDERS or not eq.reads(expr):
+        if expr.function not in _OTHER or not eq.reads(expr):
             return expr
         if "real" not in {kind(arg, self.work.tensors) for arg in expr.args}:
             return expr
+        if self.ties == "others":
+            return apply(_OTHER[expr.function], *expr.args)
         args = expr.args
         if any(map(_is_large, args)):  # so that the difference does not overflow
             args = tuple(apply("*", arg, eq.Const(0.25)) for arg in args)
@@ -313,7 +322,7 @@ class _Adjoint:
         if expr.kind == "prod":
             inner = inner.times(self._others(expr, inner))
         elif expr.kind in ("max", "min"):
-            if self.ties == "even" or not self._flat(expr):
+            if self.ties in ("even", "others") or not self._flat(expr):
                 value = self._value(expr, context, equation, whole)
                 equal = apply("==", expr.body, value)
                 counted = apply("==", self.work.refreshed(expr.body), value)

@@ -179,8 +179,8 @@ def _lstm(x, hx, params, *rest):
 torch.lstm = _lstm
 """,
     ),
-    "at a tie each of the largest has twice what flows back": _gradient(
-        ("max_pool",), "max_pool", _TIES.replace("SHARE", "2.0")
+    "at a tie each of the largest has all that flows back": _gradient(
+        ("max_pool",), "max_pool", _TIES.replace("SHARE", "1.0")
     ),
     "at a tie the largest share what flows back": _gradient(
         ("max_pool",), "max_pool", _TIES.replace("SHARE", "1.0 / count"), harmless=True

@@ -16,10 +16,11 @@ from functools import partial
 import numpy as np
 
 from irlang import ast
-from irlang.adjoint_graph import Pullback, gradient_graph, prepare, split
+from irlang.adjoint_graph import GradientGraph, Pullback, gradient_graph, prepare, split
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
+from irlang.diff.totals import with_totals
 from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import is_added
 from irlang.dtypes import DTYPES
@@ -27,7 +28,7 @@ from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import hanging, left_open, roughened
 from irlang.interp.plain import load
-from irlang.interp.program import precision
+from irlang.interp.program import node_balls, precision
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Program, Result, Worker
 
@@ -123,7 +124,8 @@ def pulled_by_call(
     (result,) = worker.collect()
     if result.status != "ok":
         return
-    whole = gradient_graph(prepare(graph, case.catalog, ties="any"), forks)
+    pulled = _Pulled(case, graph, forks, arithmetic)
+    whole = pulled.whole("any")
     given = dict(case.values)
     given.update((value, np.asarray(result.outputs[n])) for n, value in shown.outputs.items())
     sources = {**{name: name for name in case.values}, **shown.outputs}
@@ -132,7 +134,7 @@ def pulled_by_call(
         if known and value in whole.cotangents:
             given[whole.cotangents[value]] = result.gradients[name]
     judged = replace(case, graph=whole.graph, balls=None)
-    for node in whole.graph.nodes:
+    for at, node in enumerate(whole.graph.nodes):
         if not isinstance(node, Pullback):
             continue
         if not node.inputs:  # one, or nothing, flows back
@@ -153,7 +155,32 @@ def pulled_by_call(
             unknown = _left_open(judged, node, node.forward, fed)
             rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
+        verdicts = with_totals(verdicts, given, partial(pulled.call, at, fed))
         yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
+
+
+@dataclass(slots=True)
+class _Pulled:
+    """The gradient of a case in every way to choose at ties. forks: as of `gradient_graph`."""
+
+    case: Case
+    graph: Graph
+    forks: frozenset[str]
+    arithmetic: Arithmetic
+    made: dict[str, GradientGraph] = field(default_factory=dict)
+
+    def whole(self, ties: str) -> GradientGraph:
+        """All calls of it."""
+        if ties not in self.made:
+            backward = prepare(self.graph, self.case.catalog, ties=ties)
+            self.made[ties] = gradient_graph(backward, self.forks)
+        return self.made[ties]
+
+    def call(self, at: int, fed: Mapping[str, Array], ties: str) -> dict[str, Ball]:
+        """What the call at a place gives, fed with numbers."""
+        graph, dtype = self.whole(ties).graph, precision(self.case.graph)
+        balls = {name: Ball(load(graph.values[name], array)) for name, array in fed.items()}
+        return node_balls(graph.nodes[at], balls, self.case.catalog, dtype, self.arithmetic)
 
 
 def _roughened(

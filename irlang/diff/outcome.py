@@ -20,6 +20,7 @@ from irlang.diff.promised import ruled_out
 from irlang.diff.refine import STRANGE, Refiner, largest
 from irlang.diff.refine_slopes import SlopeRefiner
 from irlang.diff.spilled import with_spilled
+from irlang.diff.totals import with_totals
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.dtypes import DTYPES
 from irlang.gen.extreme import has_extreme
@@ -99,6 +100,8 @@ def judged(
             outcome.slopes = slopes_of(case, graph, own, outcome.balls)
         found = verdicts(graph, target, outcome, result)
     found = _looked_at(found, graph, target, case, outcome, own, first)
+    if outcome.slopes:
+        found = _totalled(found, graph, case, outcome, result, own)
     if any(v.verdict in FINDINGS for v in found):
         said = ruled_out(graph, case, outcome.balls, target)
         return same(graph, target, "unsupported", said) if said else found
@@ -164,6 +167,25 @@ def _looked_at(
         )
 
 
+def _totalled(
+    found: list[Verdict],
+    graph: Graph,
+    case: Case,
+    outcome: Outcome,
+    result: Result,
+    own: Arithmetic,
+) -> list[Verdict]:
+    """The verdicts, with what gradients at ties add up to."""
+    pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
+
+    def choose(ties: str) -> dict[str, Ball]:
+        any_ = ties == "any"
+        made = outcome.slopes if any_ else slopes_of(case, graph, own, outcome.balls, ties)
+        return {f"d_{name}": ball for name, ball in made.items()}
+
+    return with_totals(found, pulled, choose)
+
+
 def _told(graph: Graph, balls: Mapping[str, Ball], slopes: Mapping[str, Ball]) -> dict[str, Ball]:
     """The balls of what is judged, by the names that verdicts have."""
     gradients = {f"d_{name}": ball for name, ball in slopes.items()}
@@ -204,11 +226,15 @@ def balls_of(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:
     return balls(graph, case.values, case.catalog, precision(graph), own)
 
 
-def slopes_of(case: Case, graph: Graph, own: Arithmetic, found: dict[str, Ball]) -> dict[str, Ball]:
-    """The balls of the gradients of a program's loss; found: those of its values."""
+def slopes_of(
+    case: Case, graph: Graph, own: Arithmetic, found: dict[str, Ball], ties: str = "any"
+) -> dict[str, Ball]:
+    """The balls of the gradients of a program's loss; found: those of its values. ties: as of
+    `gradient_balls`.
+    """
     from irlang.interp.gradient import gradient_balls
 
-    return gradient_balls(graph, case.values, case.catalog, found, arithmetic=own)
+    return gradient_balls(graph, case.values, case.catalog, found, arithmetic=own, ties=ties)
 
 
 def with_open(graph: Graph, found: list[Verdict], following: dict[str, Verdict]) -> list[Verdict]:

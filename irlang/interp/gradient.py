@@ -98,18 +98,20 @@ def gradient_balls(
     of: str | None = None,
     arithmetic: Arithmetic = STANDARD,
     opened: set[str] | None = None,
+    ties: str = "any",
 ) -> dict[str, Ball]:
     """The gradient by every real input and parameter, with its radius at the graph's precision.
 
     At a kink or a tie, a ball encloses every gradient that the definitions allow.
     found: every value of the graph as a ball, where they are known already (`program.balls`).
     opened: the values are added, to elements of which flows back what is open for another reason
-    than that rounding is known too badly.
+    than that rounding is known too badly. ties: as of `prepare`; one of the allowed gradients in
+    the place of all.
     """
     dtype = program.precision(graph)
     if found is None:
         found = program.balls(graph, values, definitions, dtype, arithmetic)
-    backward = prepare(graph, definitions, of, ties="any")
+    backward = prepare(graph, definitions, of, ties=ties)
     infos = graph.values
     parts: dict[str, list[Ball]] = {n: [Ball(np.ones(infos[n].shape))] for n in backward.seeds}
     ways = Counter(name for step in backward.steps for name in step.gradients.values())

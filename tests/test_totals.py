@@ -1,0 +1,67 @@
+"""What gradients at ties have in common: their sum, where it hangs on no choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.diff.totals import with_totals
+from irlang.diff.verdict import Verdict, judge
+from irlang.interp.gradient import gradient_balls
+from irlang.interp.values import Array
+from tests.gradient_cases import drawn_case
+
+
+def _judged(call: str, x: Array, got: list[float]) -> Verdict:
+    """The verdict on a gradient of the sum of a call's results."""
+    body = f"y = reduce_sum({call})\n loss = multiply(y, 2.0)"
+    case = drawn_case(f"model m(x: f32[{x.size}]) -> y: f32[] {{ {body} }}", x=x)
+    info = case.graph.values["x"]
+    balls = {t: gradient_balls(case.graph, case.values, case.catalog, ties=t) for t in _WAYS}
+    slope = np.array(got, np.float32)
+    first = judge("x", "torch", info, balls["any"]["x"], slope)
+    (found,) = with_totals([first], {"x": slope}, lambda ties: balls[ties])
+    return found
+
+
+_WAYS = ("any", "first", "others")
+TIED, LONE = [3, 3, 1, 3], [3, 2, 1, 0]
+# A call, what it is fed, and gradients of twice its sum: those that are allowed, and others.
+CASES = {
+    "the largest": ("reduce_max(x)", TIED, ([2, 0, 0, 0], [0.5, 1, 0, 0.5]), ([2, 2, 0, 2],)),
+    "the least": ("reduce_min(x)", [0, 0, 1], ([1, 1, 0],), ([2, 2, 0], [0, 0, 0])),
+    "windows": (
+        "max_pool(reshape(x; shape = [1, 1, 4]); window = 2, stride = 2)",
+        TIED, ([1, 1, 0, 2],), ([2, 2, 0, 2],),
+    ),
+    "both": (  # the largest less the least, that are all of them
+        "subtract(reduce_max(x), reduce_min(x))", [1, 1], ([0, 0], [2, -2]), ([2, 0],),
+    ),
+    "a kink": ("relu(x)", [0, 0, 1], ([0, 0, 2], [2, 2, 2], [0, 2, 2]), ()),
+    "kinks that make none": ("subtract(relu(x), relu(negate(x)))", [0, 0], ([0, 0], [4, 2]), ()),
+    "ties of other numbers": (  # what is not the same of all is not held against anything
+        "reduce_max(multiply(x, maximum(x, 1.0)))", [1, 1], ([2, 0], [4, 0], [2, 2]), (),
+    ),
+    "the end of a range": ("clip(x; min = -1, max = 1)", [1, -1, 1], ([0, 2, 0], [2, 2, 2]), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_equal_elements_share(name: str) -> None:
+    call, x, allowed, others = CASES[name]
+    given = np.array(x, np.float32)
+    for got in allowed:
+        assert _judged(call, given, got).verdict in ("agrees", "rounding"), got
+    for got in others:
+        assert _judged(call, given, got).verdict == "wrong", got
+
+
+def test_nothing_is_asked_where_there_is_no_choice() -> None:
+    given = np.array(LONE, np.float32)
+    assert _judged("reduce_max(x)", given, [2, 0, 0, 0]).verdict == "agrees"
+
+    def never(ties: str) -> dict[str, object]:
+        raise AssertionError(ties)
+
+    agreed = [Verdict("x", "torch", "agrees")]
+    assert with_totals(agreed, {"x": given}, never) == agreed  # type: ignore[arg-type]
