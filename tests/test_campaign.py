@@ -26,7 +26,7 @@ from irlang.cli import status
 from irlang.commands.fuzz import _operators
 from irlang.commands.fuzz import command as fuzz
 from irlang.diagnostics import InvalidInput
-from irlang.diff import batch, programs, runner
+from irlang.diff import batch, judgement, programs, runner
 from irlang.diff import campaign as campaigns
 from irlang.diff.batch import _spoilt, _words
 from irlang.diff.calls import Case
@@ -359,7 +359,9 @@ def test_a_known_fault_explains_no_call_that_lacks_what_it_needs() -> None:
 def test_what_there_is_no_room_for_stays_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted as refused and not looked into, it is looked into in the next batch."""
     refused = "raise ValueError('nothing is run here')"
-    monkeypatch.setattr(batch, "SEEN", Seen())
+    seen = Seen()
+    for module in (batch, judgement):
+        monkeypatch.setattr(module, "SEEN", seen)
     monkeypatch.setattr(batch, "cases_apart", lambda *_, **__: ())
     monkeypatch.setattr(runner, "lower", lambda *a, **k: replace(lower(*a, **k), code=refused))
     settings = Settings(("torch",), 3, 2 * _SMALL, ops=("tanh", "relu"))
@@ -369,14 +371,14 @@ def test_what_there_is_no_room_for_stays_new(monkeypatch: pytest.MonkeyPatch) ->
         looked.append(target)
         return find(session, case, seed, target, outcome)
 
-    monkeypatch.setattr(batch, "find", found)
+    monkeypatch.setattr(judgement, "find", found)
     try:
         with monkeypatch.context() as full:
-            full.setattr(batch, "_LOCALISED", 0)
+            full.setattr(judgement, "_LOCALISED", 0)
             counts = batch.run_batch(settings, 0)[0]
         assert counts["targets"]["torch"]["refused"] > 2
         assert not looked
-        assert not batch.SEEN.refusals
+        assert not seen.refusals
         batch.run_batch(settings, 1)
         assert looked
     finally:

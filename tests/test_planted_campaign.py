@@ -13,6 +13,7 @@ import pytest
 from irlang.diff import batch, gradients, runner, substitute
 from irlang.diff.found import Found
 from irlang.diff.programs import Settings
+from irlang.diff.seen import SEEN
 from tests.planted import FAULTS, planted
 
 MOST_CALLS, MOST_ELEMENTS = 2, 16
@@ -42,7 +43,7 @@ def _campaign(name: str, seed: int, asked: bool = True) -> Found | None:
             if _small(found):
                 raise _Enough
 
-    batch.SEEN.clear()
+    SEEN.clear()
     for number in range(_BATCHES):
         try:
             batch.run_batch(settings, number, told)
@@ -102,7 +103,7 @@ def test_a_campaign_that_asks_for_no_gradients_compares_some(
 
 def test_a_campaign_of_gradients_spoils_calls_too() -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    batch.SEEN.clear()
+    SEEN.clear()
     settings = Settings(("torch",), _SEED, 4, ops=("softmax",), grad=True)
     try:
         counts = batch.run_batch(settings, 0)[0]["invalid"]["torch"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 import irlang
-from irlang.diff.batch import _judged
 from irlang.diff.calls import Case
 from irlang.diff.found import Found
+from irlang.diff.judgement import judge_program
 from irlang.diff.outcome import is_strange
 from irlang.diff.programs import Settings
 from irlang.diff.runner import Session
@@ -78,7 +78,7 @@ def test_a_slope_that_rounding_explains_is_looked_into_where_targets_are_nearer(
             assert {v.verdict for v in verdicts} <= {"agrees", "rounding"}
             assert is_strange(graph, outcome, verdicts) is faulty
             found: list[Found] = []
-            _judged(session, settings, (1, case, outcome), "torch", verdicts, found, 0.0)
+            judge_program(session, settings, (1, case, outcome), "torch", verdicts, found, 0.0)
             assert [one.operator for one in found] == ["instance_norm"] * faulty
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from irlang.arithmetic import STANDARD
-from irlang.diff import batch, refine, runner
+from irlang.diff import judgement, refine, runner
 from irlang.diff.calls import judge_call
 from irlang.diff.pace import PACE
 from irlang.diff.programs import with_balls
@@ -143,9 +143,9 @@ def test_what_an_estimate_speaks_against_is_proved_by_a_call(
         return replace(made, code=wrong)
 
     with Session(["torch"]) as session:
-        assert not batch._proved(session, case, "torch")
+        assert not judgement._proved(session, case, "torch")
         monkeypatch.setattr(runner, "lower", faulty)
-        assert batch._proved(session, case, "torch")
+        assert judgement._proved(session, case, "torch")
 
 
 def test_the_sign_of_a_zero_is_no_finding() -> None:
@@ -161,7 +161,7 @@ def test_the_sign_of_a_zero_is_no_finding() -> None:
         assert of_values([verdict])
         assert not of_values([replace(verdict, stage="backward")])
         assert not of_values([replace(verdict, verdict="refused")])
-        assert not batch._proved(session, case, "torch")
+        assert not judgement._proved(session, case, "torch")
 
 
 @pytest.mark.parametrize("thorough", [True, False])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from irlang.interp.values import Array
 from tests.gradient_cases import drawn_case
 
 
-def _judged(call: str, x: Array, got: list[float]) -> Verdict:
+def _judged(call: str, x: Array, got: Sequence[float]) -> Verdict:
     """The verdict on a gradient of the sum of a call's results."""
     body = f"y = reduce_sum({call})\n loss = multiply(y, 2.0)"
     case = drawn_case(f"model m(x: f32[{x.size}]) -> y: f32[] {{ {body} }}", x=x)

@@ -21,20 +21,18 @@ from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
 from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart
-from irlang.diff.finding import charge, find, find_accepted, find_gradient
+from irlang.diff.finding import find_accepted
 from irlang.diff.found import Found
 from irlang.diff.invalid import judge_invalid
-from irlang.diff.localise import culprits, fused, localise
-from irlang.diff.outcome import Outcome, is_strange
+from irlang.diff.judgement import judge_program
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.pieces import TOGETHER, beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
-from irlang.diff.seen import Seen, symptom_of
-from irlang.diff.strands import amiss
+from irlang.diff.seen import SEEN
 from irlang.diff.suspects import judge_apart
-from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.garbage import keep
 from irlang.gen.coverage import cell, features
 from irlang.gen.spoil import breakable
@@ -45,9 +43,6 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Late, Limits
 from irlang.lower.profile import read_profile
 
-SEEN = Seen()  # by this process
-_WEAK = ("rounding", "unstable")
-_SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _SPOILT = 64  # requirements that are broken beside the programs of a batch
 _TURNS = 4  # of one of them, where a campaign has but few operators
 # Of calls apart a campaign without gradients has one in so many more with them; of spoilt calls
@@ -64,7 +59,6 @@ _SHORT = 0.01  # seconds that count as none
 _FEWER = 1 / 8
 _FEWEST = 1 / 16  # in any turn, and to begin with where all targets take seconds over a program
 _USUAL, _WAYS = 3, 7  # one in so many programs is written in one of so many other ways
-_LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 Run: TypeAlias = tuple[Case, Outcome]
 
@@ -288,8 +282,7 @@ class _Batch:
     ) -> list[Run]:
         """Runs programs of a kind, and gives those that were judged.
 
-        localised: what others of the kind have shown, of which `_LOCALISED` are looked into; it is
-        added to. share: see `Seen.explains`.
+        localised: what others of the kind have shown; it is added to. share: see `Seen.explains`.
         """
         counts, judged = self._counts[kind], []
         outcomes = self._session.compare(
@@ -301,7 +294,7 @@ class _Batch:
                 break
             before, ran = len(localised), (seed, case, outcome)
             for target, verdicts in outcome.verdicts.items():
-                verdict = _judged(
+                verdict = judge_program(
                     self._session, self._settings, ran, target, verdicts, localised, share
                 )
                 counts[target][verdict] += 1
@@ -365,120 +358,6 @@ def _known(graph: Graph, catalog: Catalog) -> Graph:
     """A graph with its calls of the catalogue alone: not of what makes a loss of its results."""
     nodes = [node for node in graph.nodes if catalog.op(node.op.name) is not None]
     return replace(graph, nodes=nodes)
-
-
-def _judged(
-    session: Session,
-    settings: Settings,
-    ran: tuple[int, Case, Outcome],
-    target: str,
-    verdicts: list[Verdict],
-    found: list[Found],
-    share: float,
-) -> str:
-    """The verdict on a program with its seed, on a target. What is found is added.
-
-    share: see `Seen.explains`.
-    """
-    seed, case, outcome = ran
-    verdict = gravest([v.verdict for v in verdicts])
-    if case.edge:
-        verdict = at_edge(verdict)
-    if verdict in FINDINGS:
-        apart = [
-            _judged(session, settings, (seed, part, outcome), target, own, found, share)
-            for part, outcome, own in _parts(session, settings, case, target, verdicts)
-        ]
-        if FINDINGS.intersection(apart):
-            return gravest(apart)
-    by_call = case.edge and verdict != "timeout"  # it would hang once more
-    # What compiles for seconds is not asked for all values in between where nothing is amiss: its
-    # calls have turns by themselves, and are others together.
-    by_call &= verdict in FINDINGS or not session.takes_seconds(target)
-    wrong = _at_edges(session, case, seed, target, found) if by_call else []
-    if wrong:
-        return gravest(wrong)
-    if only_estimated(verdicts) and not _proved(session, case, target):
-        return "unstable"
-    if verdict in FINDINGS:
-        if (
-            len(found) < _LOCALISED
-            and (
-                SEEN.unheard(target, verdicts)
-                or not SEEN.explains(case.graph, target, verdict, share)
-            )
-            and not SEEN.heard(target, verdicts)
-        ):
-            if of_values(verdicts) and not _proved(session, case, target):
-                return "unstable"
-            found.append(find(session, case, seed, target, outcome))
-            SEEN.note(found[-1])
-    elif not case.edge and (
-        is_strange(case.graph, outcome, verdicts)
-        or (verdict in _WEAK and seed % _SHARE == 0 and PACE.affords(outcome.took))
-    ):
-        # Radii grow with depth until an output says little: judge the calls one by one.
-        with PACE.looking_closely():
-            culprit = localise(session.only(target), case, target)
-        if culprit is not None:
-            verdict = culprit.verdict.verdict
-            if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict, share):
-                found.append(charge(session, case, seed, target, culprit))
-                SEEN.note(found[-1])
-        elif settings.grad:
-            pulled = find_gradient(session, case, seed, target)
-            if pulled is not None:
-                verdict = pulled.verdict.verdict
-                found.append(pulled)
-                SEEN.note(pulled)
-    return verdict
-
-
-def _parts(
-    session: Session, settings: Settings, case: Case, target: str, verdicts: Sequence[Verdict]
-) -> Iterator[tuple[Case, Outcome, list[Verdict]]]:
-    """The parts of a program that have nothing to do with one another and are amiss, each by
-    itself, until the time is over.
-    """
-    alone = session.only(target)
-    for part in amiss(case, verdicts):
-        if PACE.over():
-            return
-        (outcome,) = alone.compare([part], grad=settings.grad)
-        yield part, outcome, outcome.verdicts[target]
-
-
-def _proved(session: Session, case: Case, target: str) -> bool:
-    """Whether a program whose values disagree has a call that is wrong by itself, or calls that are
-    wrong together.
-
-    Where every call is right by what it was fed, and no fusion is in play, so is the whole: what
-    speaks against it is an estimate that is too small, or the sign of a zero, which has no verdict
-    of its own and is infinitely much behind a quotient. A target that cannot show what is in
-    between is taken at its results.
-    """
-    alone = session.only(target)
-    if localise(alone, case, target) is not None or fused(session, case, target) is not None:
-        return True
-    shown = alone.compare([case], exposed=True)[0].results.get(target)
-    return shown is None or shown.status != "ok"
-
-
-def _at_edges(
-    session: Session, case: Case, seed: int, target: str, found: list[Found]
-) -> list[str]:
-    """The verdicts on all calls that are wrong by themselves: a NaN hides all that it meets, and
-    one defect another. Those that are new are added to what was found.
-    """
-    told = []
-    for culprit in culprits(session.only(target), case, target):
-        told.append(at_edge(culprit.verdict.verdict))
-        symptom = symptom_of(target, culprit.node.op.name, culprit.verdict, case.edge)
-        if not SEEN.knows(symptom) and len(found) < _LOCALISED:
-            found.append(charge(session, case, seed, target, culprit))
-            if found[-1].repeated:  # what was there once hides nothing
-                SEEN.symptoms.add(symptom)
-    return told
 
 
 def _digest(*parts: object) -> str:

@@ -18,13 +18,13 @@ from typing import Any
 
 from irlang.catalog import builtin
 from irlang.diagnostics import fail
-from irlang.diff.batch import SEEN, close_sessions
+from irlang.diff.batch import close_sessions
 from irlang.diff.found import Found
 from irlang.diff.guard import Fault, run_guarded, write_guarded
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH
 from irlang.diff.programs import Settings as Settings
-from irlang.diff.seen import Known
+from irlang.diff.seen import SEEN, Known
 from irlang.diff.spread import Spread, tell
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known

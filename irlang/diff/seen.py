@@ -158,3 +158,6 @@ def _holds(graph: Graph, wanted: Calls) -> bool:
 
 def _all_said(node: Node) -> Iterable[str]:
     return (said_of(name, show(value)) for name, value in node.attrs.items())
+
+
+SEEN = Seen()  # by this process
