@@ -53,7 +53,7 @@ def _wrong(names: list[str], got: Mapping[str, Array], choose: Choose) -> Iterat
             same, far = abs(one[0] - other[0]) <= off, abs(sum_ - one[0]) > 2 * off
         if np.isfinite(off) and same and far:
             said = f"the gradient adds up to {sum_:.8g}, not to {one[0]:.8g}"
-            yield name, f"{said}, which equal elements share"
+            yield name, f"{said}, whatever is chosen at ties"
 
 
 def _total(ball: Ball) -> tuple[float, float]:
