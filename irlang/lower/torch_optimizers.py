@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,8 +113,8 @@ def _taken(settings: Settings) -> bool:
     return True
 
 
-def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
-    """The lines of one step."""
+def _step(row: _Row, way: str) -> Callable[[Torch], list[Value] | None]:
+    """The lines of one step. way: which of its implementations is asked for, if not the usual."""
 
     def rule(call: Torch) -> list[Value] | None:
         count, rate, settings = _count(call), _rate(call), row.settings(call)
@@ -128,9 +128,11 @@ def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
         name = "AdamW" if decoupled else row.name
         build = call.build
         x = build.once(f"{call.text('x')}.detach().clone()", call.out.shape, call.out.dtype, "p")
-        build.lines.append(f"{x.text}.grad = {call.text('gradient')}.detach()")
+        sign = "-" if way == "maximize" else ""
+        build.lines.append(f"{x.text}.grad = {sign}{call.text('gradient')}.detach()")
         decay = float(call["weight_decay"])
-        made = invoke(f"torch.optim.{name}", f"[{x.text}]", lr=rate, weight_decay=decay, **settings)
+        options = {**settings, way: True} if way else settings
+        made = invoke(f"torch.optim.{name}", f"[{x.text}]", lr=rate, weight_decay=decay, **options)
         optimizer = build.names.fresh("optimizer")
         build.lines.append(f"{optimizer} = {made}")
         state = f"{optimizer}.state[{x.text}]"
@@ -170,10 +172,23 @@ _ROWS = {
     "nadam": _Row("NAdam", _nadam, {**_MEANS, "product": "mu_product"}),
 }  # fmt: skip
 
-OPTIMIZERS: dict[str, Native] = {
-    name: Native(
-        f"torch.optim.{row.name}", _step(row),
-        constant=("x", "gradient", *row.kept, "lr"), eager=True,
-    )
-    for name, row in _ROWS.items()
-}  # fmt: skip
+_WAYS = ("foreach", "maximize", "fused")  # implementations of their own
+_FUSED = ("SGD", "Adagrad", "Adam")
+
+
+def _native(row: _Row, *others: Native, way: str = "") -> Native:
+    """The step in one of its ways, and the words for it in others."""
+    said = f"({way}=True)" if way else ""
+    return Native(
+        f"torch.optim.{row.name}{said}", _step(row, way),
+        constant=("x", "gradient", *row.kept, "lr"), eager=True, others=others,
+    )  # fmt: skip
+
+
+def _others(row: _Row) -> Iterator[Native]:
+    for way in _WAYS:
+        if way != "fused" or row.name in _FUSED:
+            yield _native(row, way=way)
+
+
+OPTIMIZERS: dict[str, Native] = {name: _native(row, *_others(row)) for name, row in _ROWS.items()}
