@@ -87,6 +87,7 @@ def cases_apart(
     calls: int = CALLS,
     asked: Asked = MappingProxyType({}),
     dares: Able = lambda _: False,
+    ends: int = 0,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
@@ -96,7 +97,8 @@ def cases_apart(
     its own; own: whether one has such an operator as it is called in a program of one call. each:
     how many stand beside any batch. calls: of each program. asked: see `case_apart`. dares: whether
     a program has forms that targets may refuse: such a call has its turn in these as well, by
-    itself.
+    itself. ends: the round of the catalogue from which on calls have, by themselves, numbers at an
+    end among their attributes.
     """
     names = list(ops) or catalog.names()
     if grad and not ops:  # what has no derivative by anything says nothing of one
@@ -139,7 +141,7 @@ def cases_apart(
         for name in due:
             fruitless.had(name, name in met)
         made += list(_daring(made, dares))
-        if not grad:
+        if not grad and around >= ends:
             made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]
         yield from ((number, start, one) for one in made)
 

@@ -170,11 +170,13 @@ class _Batch:
         count = planned(settings, number)
         own = partial(session.has_own, catalog=catalog)
         spelled = frozenset().union(*map(spelt, settings.targets))
-        calls = COMPILED if all(session.compiles.values()) else CALLS
+        # What compiles takes as long for one call as for many: those that are to be alone wait
+        # until the whole catalogue has had its turn.
+        calls, ends = (COMPILED, 1) if all(session.compiles.values()) else (CALLS, 0)
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
-            asked=documented(settings.targets), dares=session.dares,
+            asked=documented(settings.targets), dares=session.dares, ends=ends,
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.
@@ -184,7 +186,8 @@ class _Batch:
         self._gradients = cases_apart(
             catalog, settings.seed, number, settings.ops, True, -(-count * each // BATCH),
             self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
-            partial(self._sloped.has_own, catalog=catalog), each, asked=documented(slopes),
+            partial(self._sloped.has_own, catalog=catalog), each, calls=calls,
+            asked=documented(slopes),
         )  # fmt: skip
         self._pieces = pieces(
             settings, number, catalog, session.can_run, share, TOGETHER if session.slow() else 1,
