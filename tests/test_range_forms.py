@@ -106,3 +106,33 @@ def test_a_form_of_a_row_lies_within() -> None:
     found = analyse(model.graph, model.catalog).values["y"]
     assert np.sqrt(0.5) <= found.high <= 0.72
     assert -0.72 <= found.low <= -np.sqrt(0.5)
+
+
+CENTRED = """nnir 1
+model m(x: {dtype}[1, {count}] in [{low}, {high}]) -> y: {dtype}[1, 1] {{
+  m = reduce_mean(x; axes = 1, keepdims = true)
+  y = reduce_sum(square(subtract(x, m)); axes = 1, keepdims = true)
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize(("low", "high"), [(-50, 50), (0, 30), (3, 4)])
+@pytest.mark.parametrize("count", [2, 5, 16])
+def test_squares_about_a_mean_lie_within(dtype: str, low: int, high: int, count: int) -> None:
+    """They are the most where half of the numbers are at either end (Popoviciu's inequality),
+    added up one after the other in the type itself.
+    """
+    model = loads(CENTRED.format(dtype=dtype, count=count, low=low, high=high))
+    found = analyse(model.graph, model.catalog).values["y"]
+    own = np.dtype(DTYPES[dtype].numpy)
+    ends = np.where(np.arange(count) % 2, low, high).astype(own)
+    between = np.random.default_rng(count).uniform(low, high, (40, count)).astype(own)
+    most = 0.0
+    for x in (ends, *between):
+        mean = (np.cumsum(x, dtype=own)[-1] / own.type(count)).astype(own)
+        made = float(np.cumsum(np.square(x - mean), dtype=own)[-1])
+        assert found.low <= made <= found.high, x
+        most = max(most, made)
+    exact = count * (0.5 * (high - low)) ** 2
+    assert found.high <= exact * {"f16": 1.4, "f32": 1.0001}[dtype]
+    assert most > 0.8 * exact

@@ -255,6 +255,7 @@ class Relations(Centred):
             found = self._on_circle(terms, found, box)
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
+            found = self.aside(partial(self.by_spread, expr, found, box, facts))
         if expr.kind == "sum" and (found.magnitude > 1.0 or found.low < _OF_TWO_TERMS):
             found = self.aside(partial(self.by_weights, expr, found, box))
         if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
