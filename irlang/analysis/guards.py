@@ -25,6 +25,7 @@ from irlang.interp.range import Analysis, Point, Step, analyse
 from irlang.parser import parse
 
 _MOST_COMPARED = 200  # calls between the first that an edit changes and the last
+_MORE = 0.25  # seconds for the next call, after one for which a guard is found
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
 
 
@@ -114,17 +115,20 @@ def guards_of(
                 unsafe_now, accepted = after, (*accepted, *one.edits)
                 calls = outcome.calls.keys()
                 trial = replace(trial, latest=outcome.steps)
+            deadline = max(deadline, time.process_time() + _MORE)
             break
     return guards
 
 
 def _in_order(subject: Subject, before: Mapping[str, Point]) -> list[Node]:
     """The calls that are not safe themselves, from the inputs on, then those whose gradients are
-    not, from the results on.
+    not, from the results on. Last are those that are handed numbers of any size by an earlier one:
+    most are safe once that one is.
     """
     nodes = subject.source.nodes
     back = [n for n in reversed(nodes) if n.name not in before and PREFIX + n.name in before]
-    return [*(n for n in nodes if n.name in before), *back]
+    forth = [n for n in nodes if n.name in before]
+    return [*sorted(forth, key=lambda node: before[node.name].after != ""), *back]
 
 
 def _met(one: Rewriting) -> frozenset[str]:
