@@ -55,7 +55,7 @@ class Wanted:
 
     places: in its equations. follows: whether it is safe once an earlier call is mended; then it is
     pursued only where it has a pole of its own. behind: whether it is judged only then, being
-    handed numbers of any size: patterns meet it, or nothing does.
+    handed numbers of any size: chance is not given long.
     """
 
     node: Node
@@ -151,7 +151,7 @@ class Search:
             left = [
                 node
                 for name, node in self._left(wanted).items()
-                if not _is_large(watched[name]) or not (attempt or name in slight | behind)
+                if not _is_large(watched[name]) or not (attempt or name in slight)
             ]
             left.sort(key=lambda node: _is_large(watched[node.name]))
             for number, node in enumerate(left):
