@@ -290,6 +290,14 @@ def test_what_the_first_framework_keeps_more_digits_of_another_shows() -> None:
     assert report.witness.shown.target == "torch"
 
 
+def test_what_no_framework_shows_is_counted_as_what_the_definitions_do() -> None:
+    """An input that is shown is not said to be none."""
+    text = model("y = log(x)\nz = exp(multiply(x, 1e-9))", result="y: f32[2, 3], z: f32[2, 3]")
+    [line, *_] = conclusion(judged(text, Frameworks(())))
+    assert "arises at 1 place by the definitions, and in no framework that was asked" in line
+    assert "neither an input" not in line
+
+
 def test_what_many_calls_are_given_is_computed_once(
     frameworks: Frameworks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
