@@ -20,6 +20,7 @@ from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.commands.fmt import format_text
 from irlang.diagnostics import InvalidInput
+from irlang.interp.range import analyse
 from tests.analysed import (
     BOXES,
     DIFFERENCE,
@@ -27,6 +28,7 @@ from tests.analysed import (
     judged,
     model,
     onnx_file,
+    ready,
     run,
 )
 
@@ -351,6 +353,15 @@ def test_a_number_that_its_type_does_not_have_is_named(frameworks: Frameworks) -
     again = judged(text.replace("add(p, 1e-8)", "p"), frameworks)
     assert again.reports
     assert "is 0 in" not in str(again)
+
+
+def test_what_has_no_bound_has_none_as_a_mean() -> None:
+    """A thousandth of a number of any size may be of any size."""
+    text = model("a = exp(x)\nb = multiply(a, 1e-3)\ny = square(b)", "x: f32[3] in [-10, 100]",
+        "y: f32[3]")  # fmt: skip
+    subject = ready(text)
+    points = analyse(subject.graph, subject.catalog).points
+    assert [(p.node, p.after) for p in points if p.status != "safe"] == [("a", ""), ("y", "b")]
 
 
 def test_what_is_unbounded_because_of_another_call_follows_from_it(frameworks: Frameworks) -> None:

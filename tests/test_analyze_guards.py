@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irlang.analysis import guards
 from irlang.analysis.confirm import Frameworks
-from irlang.analysis.guards import mend
+from irlang.analysis.guards import guards_of, mend
 from irlang.analysis.rules import ANY, numbers, rules
 from irlang.analysis.verdict import verdicts
 from irlang.api import loads
@@ -176,3 +178,18 @@ def test_a_guard_changes_nothing_where_nothing_is_wrong(rule: Any) -> None:
     if "has no weight" in rule.why:  # another number, of which no exponential is left either
         after, before = np.exp(after), np.exp(before)
     np.testing.assert_allclose(after, before, rtol=2e-4)
+
+
+def test_what_is_large_behind_a_defect_is_mended_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that little time goes into what is wrong by itself, of which each has its turn."""
+    lines = "e = exp(x)\nh = matmul(e, w)\ny = log(sigmoid(h))\nz = divide(1.0, h)"
+    text = model(lines, "x: f32[4, 4] in [-100, 100], w: f32[4, 4] in [-9, 9]",
+        "y: f32[4, 4], z: f32[4, 4]")  # fmt: skip
+    subject = ready(text)
+    found = analyse(subject.graph, subject.catalog)
+    assert [p.node for p in found.points if p.after and p.status != "safe"] == ["h"]
+    clock = itertools.count()
+    monkeypatch.setattr(guards, "_MORE", 10)
+    monkeypatch.setattr("irlang.analysis.guards.time.process_time", lambda: next(clock))
+    made = guards_of(subject, found, gradient=False, domain="relations", deadline=1)
+    assert {"e", "y", "z"} <= made.keys()

@@ -280,13 +280,22 @@ def test_both_logarithms_of_a_probability_are_mended_by_its_score(frameworks: Fr
 def test_what_the_first_framework_keeps_more_digits_of_another_shows() -> None:
     """On a processor, ONNX Runtime computes all of this in f32, where 1.0001 - p is not 0."""
     body = "p = sigmoid(x)\ny = log(subtract(1.0001, p))"
-    text = model(body, "x: f16[6] in [-9, 9]", "y: f16[6]")
+    text = model(f"{body}\nz = multiply(y, t)", "x: f16[6] in [-9, 9], t: f16[6] in [0, 1]",
+        "y: f16[6], z: f16[6]")  # fmt: skip
     with Frameworks(("onnxruntime", "torch")) as made:
-        [report] = judged(text, made).reports
+        [report] = judged(text, made).reports  # the call does not hang on `t`, the program does
     assert report.status == "reachable"
     assert report.witness
     assert report.witness.shown
     assert report.witness.shown.target == "torch"
+
+
+def test_what_no_framework_shows_is_counted_as_what_the_definitions_do() -> None:
+    """An input that is shown is not said to be none."""
+    text = model("y = log(x)\nz = exp(multiply(x, 1e-9))", result="y: f32[2, 3], z: f32[2, 3]")
+    [line, *_] = conclusion(judged(text, Frameworks(())))
+    assert "arises at 1 place by the definitions, and in no framework that was asked" in line
+    assert "neither an input" not in line
 
 
 def test_what_many_calls_are_given_is_computed_once(

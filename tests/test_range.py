@@ -16,7 +16,7 @@ from irlang.catalog import builtin
 from irlang.gen.build import generate
 from irlang.interp import proofs, reasons
 from irlang.interp.arithmetic import Arithmetic
-from irlang.interp.interval import interval
+from irlang.interp.interval import interval, join
 from irlang.interp.monotone import _least_change
 from irlang.interp.range import DOMAINS, Analysis, analyse
 from irlang.interp.stepwise import evaluated
@@ -258,6 +258,26 @@ def test_what_is_too_large_all_around_is_no_pole() -> None:
     told = reasons.possible("exp", interval(0, 1473.5), Arithmetic("f32"))
     assert "beyond 3.4028e+38, the largest number of f32" in told
     assert reasons.is_overflow("exp", interval(0, 1473.5))
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "why"),
+    [
+        ((-3, 3), (0.5, 60), "a negative base has no power unless"),
+        (
+            (0, 16),
+            (-0.5, -0.5),
+            "and 16, the exponent -0.5 always: 0 to a negative power",
+        ),
+        ((0, 100), (0.5, 60), "the result may be beyond 3.4028e+38"),
+        ((-9, -3), (90, 90), "the result may be beyond 3.4028e+38"),
+    ],
+)
+def test_a_power_is_told_by_its_base_and_its_exponent(
+    base: tuple[float, float], exponent: tuple[float, float], why: str
+) -> None:
+    args = (interval(*base), interval(*exponent))
+    assert why in reasons.possible("pow", join(*args), Arithmetic("f32"), args)
 
 
 def test_an_overflow_inside_a_call_does_not_bound_what_comes_after() -> None:

@@ -136,3 +136,41 @@ def test_squares_about_a_mean_lie_within(dtype: str, low: int, high: int, count:
     exact = count * (0.5 * (high - low)) ** 2
     assert found.high <= exact * {"f16": 1.4, "f32": 1.0001}[dtype]
     assert most > 0.8 * exact
+
+
+def _range(text: str, name: str = "y") -> tuple[float, float]:
+    model = loads(text)
+    found = analyse(model.graph, model.catalog).values[name]
+    return found.low, found.high
+
+
+def test_the_rest_of_a_row_of_one_length_is_no_more_than_it() -> None:
+    """As an element of a rotation is made of a quaternion."""
+    low, high = _range("""nnir 1
+    model m(q: f32[4, 4] in [-3, 3]) -> y: f32[4, 1] {
+      u = divide(q, sqrt(add(reduce_sum(square(q); axes = 1, keepdims = true), 1e-6)))
+      w, i, j, k = split(u; axis = 1, sizes = [1, 1, 1, 1])
+      y = subtract(1.0, multiply(2.0, add(square(i), square(j))))
+    }""")
+    assert -1.001 <= low <= -0.999
+    assert 1 <= high <= 1.001
+
+
+@pytest.mark.parametrize("slopes", [(0.5, 90.0), (0.0625, 0.125), (300.0, 400.0)])
+def test_a_parabola_is_least_at_an_end_or_where_it_is_flat(slopes: tuple[float, float]) -> None:
+    """The divisor of a rational spline, of whatever slopes."""
+    low, _ = _range(f"""nnir 1
+    model m(t: f32[4] in [0, 1], s: f32[4] in [0.0625, 80], d: f32[4] in [{slopes[0]}, {slopes[1]}])
+        -> y: f32[4] {{
+      q = multiply(t, subtract(1.0, t))
+      y = add(s, multiply(subtract(d, multiply(2.0, s)), q))
+    }}""")
+    t, s, d = np.meshgrid(np.linspace(0, 1, 1001), (0.0625, 80.0), slopes)
+    least = float((s + (d - 2 * s) * t * (1 - t)).min())
+    assert 0.9 * least <= low <= least
+
+
+def test_a_logarithm_lies_below_what_its_argument_is_made_of() -> None:
+    low, _ = _range("""nnir 1
+    model m(x: f32[6] in [0, 20]) -> y: f32[6] { y = subtract(x, log(add(1.0, x))) }""")
+    assert -1e-4 <= low <= 0

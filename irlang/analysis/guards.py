@@ -6,6 +6,7 @@ be safe there, and nothing else may have become unsafe.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -25,6 +26,7 @@ from irlang.interp.range import Analysis, Point, Step, analyse
 from irlang.parser import parse
 
 _MOST_COMPARED = 200  # calls between the first that an edit changes and the last
+_MORE = 0.25  # seconds for the next call that is wrong by itself, once a guard is found
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
 
 
@@ -83,9 +85,12 @@ def guards_of(
     calls: Set[str] = before.keys()  # of the text as it is by now
     # what is handed numbers of any size on the way back is judged when these are bounded
     follows = {n for n, point in before.items() if point.after and point.stage == "gradient"}
+    extended = -math.inf
     for node in _in_order(subject, before):
-        # an edit may have changed the name of a call inside the same statement: it is not settled
         names = (node.name, PREFIX + node.name)
+        by_itself = any(n in before and not before[n].after for n in names)
+        until = max(deadline, extended) if by_itself else deadline
+        # an edit may have changed the name of a call inside the same statement: it is not settled
         own = {
             n for n in names if n in unsafe_now or (n in before.keys() - calls and n not in guards)
         }
@@ -94,12 +99,12 @@ def guards_of(
         if gradient and node.name in own:
             ways += [(one, replace(trial, both=False)) for one, _ in ways]
         for one, by in ways:
-            if time.process_time() > deadline:
-                return guards
+            if time.process_time() > until:
+                break
             proved = by.run(one, accepted, unsafe_now)
             if proved is None:
                 continue
-            one, outcome, alone = _loosest(by, one, proved, accepted, unsafe_now, deadline)
+            one, outcome, alone = _loosest(by, one, proved, accepted, unsafe_now, until)
             now = set(before) if alone else unsafe_now
             after = set(outcome.unsafe)
             renamed = {outcome.unsafe[n] for n in after if n not in now}
@@ -114,17 +119,20 @@ def guards_of(
                 unsafe_now, accepted = after, (*accepted, *one.edits)
                 calls = outcome.calls.keys()
                 trial = replace(trial, latest=outcome.steps)
+            extended = time.process_time() + _MORE
             break
     return guards
 
 
 def _in_order(subject: Subject, before: Mapping[str, Point]) -> list[Node]:
     """The calls that are not safe themselves, from the inputs on, then those whose gradients are
-    not, from the results on.
+    not, from the results on. Last are those that are handed numbers of any size by an earlier one:
+    most are safe once that one is.
     """
     nodes = subject.source.nodes
     back = [n for n in reversed(nodes) if n.name not in before and PREFIX + n.name in before]
-    return [*(n for n in nodes if n.name in before), *back]
+    forth = [n for n in nodes if n.name in before]
+    return [*sorted(forth, key=lambda node: before[node.name].after != ""), *back]
 
 
 def _met(one: Rewriting) -> frozenset[str]:

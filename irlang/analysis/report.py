@@ -261,13 +261,20 @@ def _told_assumed(subject: Subject, imported: bool) -> str:
 
 def _counted(found: Verdicts) -> str:
     """At how many places something was shown, or could not be excluded; nothing for none."""
-    statuses = [report.status for report in found.reports if not report.because]
-    shown, possible = map(statuses.count, ("reachable", "possible"))
-    told = [f"NaN or infinity arises at {_places(shown)} for the inputs shown"] if shown else []
-    if possible:
-        may = f"it may at {possible} more" if shown else f"NaN or infinity may arise at {possible}"
-        more = "" if shown else f" place{'s' if possible > 1 else ''}"
-        told.append(f"{may}{more}, for which neither an input nor a proof was found")
+    own = [report for report in found.reports if not report.because]
+    shown = sum(report.status == "reachable" for report in own)
+    defined = sum(report.status == "possible" and report.witness is not None for report in own)
+    kinds = (
+        ("arises at {} for the inputs shown", shown),
+        ("arises at {} by the definitions, and in no framework that was asked", defined),
+        ("may arise at {}, for which neither an input nor a proof was found",
+         len(own) - shown - defined),
+    )  # fmt: skip
+    told: list[str] = []
+    for text, count in kinds:
+        if count:
+            what = "it" if told else "NaN or infinity"
+            told.append(f"{what} {text.format(f'{count} more' if told else _places(count))}")
     return "; ".join(told)
 
 

@@ -28,7 +28,7 @@ from irlang.interp.values import Array
 
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
-_FEW = 8  # of these for what is safe once an earlier call is mended
+_FEW = 18  # of these for what is safe once an earlier call is mended
 _SURE = 18  # of these that are made whatever they bring or take: constants, and a few mixtures
 _BEFORE = 0.4  # of the patience, for those after: what is left is for the pursuits
 _SLOW = 0.05  # of the patience, for one try of a model, from where on what is near varies alone
@@ -54,12 +54,14 @@ class Wanted:
     """A call at which something may go wrong.
 
     places: in its equations. follows: whether it is safe once an earlier call is mended; then it is
-    pursued only where it has a pole of its own.
+    pursued only where it has a pole of its own. behind: whether it is judged only then, being
+    handed numbers of any size: chance is not given long.
     """
 
     node: Node
     places: tuple[Place, ...]
     follows: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Search:
         It ends sooner where nothing new is found for a share of them.
         """
         self._look(wanted, seconds)
-        self._ask(self._left(wanted))
+        self._ask([one for one in wanted if not (one.follows or one.behind)])
         return self.found
 
     def _look(self, wanted: Sequence[Wanted], seconds: float) -> None:
@@ -131,16 +133,17 @@ class Search:
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
         slight = {one.node.name for one in wanted if one.follows}
+        behind = {one.node.name for one in wanted if one.behind}
         most = start + _SHARE * seconds
 
-        def patterns(share: float, sure: int = 0) -> None:
+        def patterns(slight: Set[str], share: float, sure: int = 0) -> None:
             for _ in range(_ROUNDS):
                 met = self._patterns(self._left(wanted), slight, source, most, share, sure)
                 self._confirm(met, programs, self.clock() + plainer)
                 if all(self.found[node.name].shown is not None for node, _ in met):
                     break
 
-        patterns(_BEFORE, _SURE)
+        patterns(slight, _BEFORE, _SURE)
         self._near_by(self._left(wanted), programs, plainer)
         open_ = self._left(wanted)
         watched = {one.node.name: self._watched(one) for one in wanted if one.node.name in open_}
@@ -159,23 +162,27 @@ class Search:
                 share = (end - now) * weights[0] / sum(weights)
                 until = now + (share if attempt else min(share, _FIRST * self._patience))
                 self._pursue(node, watched[node.name], until, plainer, attempt)
-        patterns(1)  # where no step led anywhere, chance has the rest of the time
+        patterns(slight | behind, 1)  # where no step led anywhere, chance has the rest of the time
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
         """Looks for inputs by a framework alone, where the definitions are finite for all."""
-        self._ask(self._left(wanted))
+        self._ask(wanted)
 
-    def _ask(self, left: Mapping[str, Node]) -> None:
+    def _ask(self, wanted: Sequence[Wanted]) -> None:
         """Asks a framework alone, which may be finite where the definitions are and yet come to an
-        end sooner: its logistic function is 0 where that is still a small number.
+        end sooner: its logistic function is 0 where that is still a small number. For what is large
+        the ends of ranges tell as much.
         """
+        left = self._left(wanted)
         if not left:
             return
         graph = self._cone(left)
         if _idle(graph) < _ASKED:
             return
         programs = Programs(self.subject, graph, self.frameworks)
-        starts = list(itertools.islice(tries(self.subject.graph, self.seed), _ASKED))
+        large = all(_is_large(self._watched(one)) for one in wanted if one.node.name in left)
+        count = _SURE if large else _ASKED
+        starts = list(itertools.islice(tries(self.subject.graph, self.seed), count))
         pairs = [(node, values) for node in left.values() for values in starts]
         for (node, values), shown in zip(pairs, programs.confirm(pairs), strict=True):
             before = self.found.get(node.name)
@@ -190,9 +197,10 @@ class Search:
         if unshown and not self.frameworks.named:
             nodes = {node.name: node for node in self.graph.nodes}
             programs = Programs(self.subject, self.graph, self.frameworks)
-            asked = programs.confirm(
-                [(nodes[name], one.values) for name, one in unshown.items()], others=True
-            )
+            # a witness has no more than the call hangs on, and a program wants all inputs
+            rest = next(tries(self.subject.graph, self.seed))
+            pairs = [(nodes[name], {**rest, **one.values}) for name, one in unshown.items()]
+            asked = programs.confirm(pairs, others=True)
             for (name, one), shown in zip(unshown.items(), asked, strict=True):
                 self.found[name] = Witness(one.values, shown)
         return self.found

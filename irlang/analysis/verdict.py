@@ -252,13 +252,14 @@ def _witnessed(
             place = Place(point.tensor, point.function, point.operand)
             places.setdefault(point.node, {})[place] = None
     follow = {name for name, guard in guards.items() if name not in guard.owns}
+    own = {point.node for point in points if point.status != "safe" and not point.after}
     found: dict[str, Witness] = {}
     left = seconds
     frameworks.restart()
     for stage, whole in (("forward", subject.graph), ("gradient", graph)):
         wanted = [
-            Wanted(nodes[name], tuple(own), name in follow)
-            for name, own in places.items()
+            Wanted(nodes[name], tuple(there), name in follow, name not in own)
+            for name, there in places.items()
             if isinstance(nodes[name], Pullback) == (stage == "gradient")
         ]
         if wanted:

@@ -89,7 +89,10 @@ class Bounds(Sums):
             largest = max(size.magnitude, row.least) if size.finite else math.inf
             error = rounding * largest + self.own.least
         if math.isfinite(end) and math.isfinite(error):
-            yield self.whole(term.args[0], box).plus(Sum({}, end, error))
+            own = self.whole(term.args[0], box)
+            apart = self.sum_of(term.args[0], box, facts)
+            for argument in (own,) if apart == own else (own, apart):
+                yield argument.plus(Sum({}, end, error))
 
     def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
         """The arguments of a maximum or minimum, and of those inside it."""

@@ -26,7 +26,7 @@ from irlang.interp.squares import Squares
 from irlang.interp.unfolding import instance
 
 _DEPTH = 8  # definitions that are looked into, one behind another
-_DEPTHS = (1, 2, _DEPTH)  # a row of a tensor is lost where its elements are taken apart
+_DEPTHS = (1, 2, 3, 4, _DEPTH)  # a row of a tensor is lost where its elements are taken apart
 _ELEMENTS = 6  # of a polynomial
 _TERMS = 24
 _DEGREE = 6
@@ -379,6 +379,9 @@ def _by_squares(form: Form, ranges: Ranges, together: float) -> float:
     best = math.fsum(factor * _low(monomial, factor, ranges) for monomial, factor in linear.items())
     if not matrix.any():
         return best
+    if len(place) == 1:
+        (ends,) = ranges.values()
+        return _of_parabola(float(matrix[0, 0]), float(slopes[0]), linear.get((), 0.0), ends)
     slack = _DOUBLE * float(np.abs(matrix).sum())
     least = float(np.linalg.eigvalsh(matrix)[0])
     sizes = [max(map(abs, ends)) for ends in ranges.values()]
@@ -392,6 +395,16 @@ def _by_squares(form: Form, ranges: Ranges, together: float) -> float:
         around = math.fsum((size + abs(w)) ** 2 for size, w in zip(sizes, at, strict=True))
         best = max(best, linear.get((), 0.0) - square - lost - 2 * slack * around)
     return best
+
+
+def _of_parabola(square: float, slope: float, rest: float, ends: tuple[float, float]) -> float:
+    """Where a polynomial of degree two in one element is least, but for what double precision
+    loses: at an end, or where its slope is 0.
+    """
+    at = [*ends]
+    if square > 0:
+        at.append(min(max(-slope / (2 * square), ends[0]), ends[1]))
+    return min((square * x + slope) * x + rest for x in at)
 
 
 def _low(monomial: Monomial, factor: float, ranges: Ranges) -> float:

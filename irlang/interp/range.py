@@ -29,6 +29,7 @@ from irlang.interp.recall import NONE, Trials, likeness, together
 from irlang.interp.regions import Tensor, copied
 
 DOMAINS = ("relations", "regions", "tensor")
+_UNBOUNDED = 0.75  # the power of the largest number that no bound reaches: a mean of it is less
 _AGAIN = 600  # expressions of proofs about a call that is handed what may not be finite
 
 
@@ -280,7 +281,8 @@ def _judged(
     key = likeness(equations, node.feeds(), tensors) if domain == "relations" else node.name
     before = trials.get(key, NONE)
     call = Call(node, number, definitions, tensors, domain, flush, before=before)
-    free = next((name for name in handed if tensors[name].hull.magnitude >= call.own.largest), "")
+    most = call.own.largest**_UNBOUNDED
+    free = next((name for name in handed if tensors[name].hull.magnitude >= most), "")
     points = tuple(_point(node, place, free) for place in call.run())
     before = together(before, call.trials)
     if key in trials and any(point.status != "safe" and not point.after for point in points):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from irlang import equations as eq
@@ -173,9 +173,9 @@ class Call:
         """Why a place is what it is: what reaches it, and the relations that were of use."""
         if place.possible:
             starved = isinstance(self.walk, Recall) and self.walk.left < 0
-            told = [reasons.possible(place.function, place.operand, self.own)]
+            told = [reasons.possible(place.function, place.operand, self.own, place.args)]
             return told + [reasons.STARVED] * starved
-        found = [reasons.safe(place.function, place.operand)]
+        found = [reasons.safe(place.function, place.operand, place.args)]
         if place.threatens:
             found.append("what it makes beyond that is finite again in the result of the call")
         read = {name for body in self._bodies for name in eq.reads(body)}
@@ -398,7 +398,9 @@ class Call:
 
     # ---- places
 
-    def _note(self, expr: eq.Expr, function: str, operand: Numbers, makes: bool) -> None:
+    def _note(
+        self, expr: eq.Expr, function: str, operand: Numbers, makes: bool, args: Sequence[Numbers]
+    ) -> None:
         origin = self._origins.get(id(expr))
         if origin is None:
             return
@@ -407,8 +409,10 @@ class Call:
             place = self.places[origin] = Place(origin[0], function, NOTHING, box=self._box)
         if makes and not place.threatens:
             place.threatens, place.operand, place.box = True, NOTHING, self._box
+            place.args = ()
         if makes or not place.threatens:
             place.operand = join(place.operand, operand)
+            place.args = tuple(map(join, place.args, args)) if place.args else tuple(args)
         if makes and function == "index":
             place.possible = True
 

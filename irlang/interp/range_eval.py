@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -37,20 +37,21 @@ _INNER = 8  # pieces that a reduction is cut into
 class Place:
     """An operation of an equation that may make NaN or Inf out of finite numbers, or cannot.
 
-    operand: of the argument that decides. threatens: whether it makes one, inside the call.
-    possible: whether a result of the call shows it.
+    operand: of the argument that decides, or of all. args: of each of them, of a function.
+    threatens: whether it makes one, inside the call. possible: whether a result shows it.
     """
 
     target: str
     function: str
     operand: Numbers = NOTHING
+    args: tuple[Numbers, ...] = ()
     threatens: bool = False
     possible: bool = False
     reasons: list[str] = field(default_factory=list)
     box: tuple[tuple[int, int], ...] = ()
 
 
-Note = Callable[[eq.Expr, str, Numbers, bool], None]
+Note = Callable[[eq.Expr, str, Numbers, bool, Sequence[Numbers]], None]
 
 
 class Infos(Mapping[str, eq.TensorInfo]):
@@ -258,7 +259,7 @@ class Evaluator:
         if originates and result.finite:
             originates = False
         if own_kind == "real":
-            self._noted(expr, function, _deciding(function, args), originates)
+            self._noted(expr, function, _deciding(function, args), originates, args)
         return result
 
     def _with_infinite(
@@ -401,9 +402,16 @@ class Evaluator:
             return Part(body, least, most, interval(*ends, whole=True))
         return Part(body, least, most, number(0))
 
-    def _noted(self, expr: eq.Expr, function: str, operand: Numbers, makes: bool) -> None:
+    def _noted(
+        self,
+        expr: eq.Expr,
+        function: str,
+        operand: Numbers,
+        makes: bool,
+        args: Sequence[Numbers] = (),
+    ) -> None:
         if self.note is not None:
-            self.note(expr, function, operand, makes)
+            self.note(expr, function, operand, makes, args)
 
 
 def _deciding(function: str, args: list[Numbers]) -> Numbers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -34,8 +35,10 @@ def span(value: Numbers, own: Arithmetic | None = None, digits: int = 6) -> str:
     return f"between {low} and {high}"
 
 
-def safe(function: str, operand: Numbers) -> str:
+def safe(function: str, operand: Numbers, args: Sequence[Numbers] = ()) -> str:
     """Why an operation stays finite."""
+    if function == "pow" and args:
+        return _power(args)
     return f"{decisive(function)} is {span(operand)}"
 
 
@@ -44,9 +47,24 @@ def decisive(function: str) -> str:
     return {"/": "the divisor", "sq": "what is squared"}.get(function, f"what reaches `{function}`")
 
 
-def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
-    """Why an operation may leave the finite numbers."""
+def _power(args: Sequence[Numbers], own: Arithmetic | None = None) -> str:
+    base, exponent = args
+    return f"the base of the power is {span(base, own)}, the exponent {span(exponent, own)}"
+
+
+def possible(function: str, operand: Numbers, own: Arithmetic, args: Sequence[Numbers] = ()) -> str:
+    """Why an operation may leave the finite numbers. args: each of its arguments."""
     most = _most(own)
+    if function == "pow" and args:
+        base, exponent = args
+        whole = exponent.only is not None and float(exponent.only).is_integer()
+        if base.low < 0 and not whole:
+            why = "a negative base has no power unless the exponent is a whole number"
+        elif base.holds(0.0) and exponent.low < 0:
+            why = "0 to a negative power is infinite"
+        else:
+            why = f"the result may be beyond {most}"
+        return f"{_power(args, own)}: {why}"
     row = SCALARS.get(function)
     if function == "/":
         if operand.holds(0.0):
@@ -60,8 +78,7 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     if row is not None and row.arity == 1:
         return _of_function(row, operand, own)
     if function not in _TERMS:
-        given = "base and exponent" if function == "pow" else "the operands"
-        what = f"{given} of `{function}` are {span(operand, own)}"
+        what = f"the operands of `{function}` are {span(operand, own)}"
         return f"{what}: for some of these it is infinite, or no number"
     terms, result = _TERMS[function]
     if operand.below or operand.above:

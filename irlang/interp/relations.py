@@ -111,7 +111,8 @@ class Relations(Centred):
         """A sum or difference, less what is beyond what cancels in it."""
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
         found = self.cut(found, *ends, "elements cancel in a sum")
-        if found.low < 0 < found.high and not self._level:
+        open_ = found.low < 0 or (found.low == 0 and self._adds_products(expr, box))
+        if open_ and found.high > 0 and not self._level:
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
             found = self.cut(found, *ends, "it is a polynomial of its elements")
         if expr.function == "-" and found.low < 0 < found.high and not self._level:
@@ -122,6 +123,11 @@ class Relations(Centred):
             why = "what is taken away is there more than once"
             found = self.cut(found, -lost, math.inf, why)
         return found
+
+    def _adds_products(self, expr: eq.Apply, box: Limits) -> bool:
+        """Whether a product is added: where that is 0, what it is added to may be more."""
+        terms = [self.meaning(arg, box) for arg in expr.args] if expr.function == "+" else []
+        return any(isinstance(term, eq.Apply) and term.function in ("*", "sq") for term in terms)
 
     def _use(
         self,
