@@ -460,6 +460,10 @@ def test_images_are_resized_as_a_backend_documents(words: str, spelt: tuple[str,
             "output_padding=2",
         ),
         (
+            "x: f32[2, 3], t: i64[2]", "cross_entropy(x, t; ignore_index = -1, reduction = sum)",
+            "f32[]", "ignore_class=-1",
+        ),
+        (
             "x: f32[1, 1, 3], w: f32[1, 1, 2]",  # documented to be less than the stride
             "conv_transpose(x, w; dilation = 2, output_padding = 1)", "f32[1, 1, 6]", "",
         ),
