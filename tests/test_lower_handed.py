@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 
 from irlang.lower.lower import lower
@@ -96,3 +97,13 @@ def test_calls_are_handed_to_functions_which_give_what_is_defined(
     target: str, inputs: str, call: str, said: str
 ) -> None:
     assert_handed(target, inputs, call, said)
+
+
+def test_statistics_of_a_batch_are_those_of_onnx() -> None:
+    """None of its operands is another's tensor, in whose place ONNX Runtime would write."""
+    one = case("x: f32[5, 2]", "batch_norm_train(x)")
+    lowered = lower(one.graph, "onnxruntime", one.catalog, one.params)
+    assert isinstance(lowered.code, bytes)
+    (node,) = onnx.load_from_string(lowered.code).graph.node
+    assert node.op_type == "BatchNormalization"
+    assert len(set(node.input)) == len(node.input) == 5
