@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 
 from irlang.lower.lower import lower
@@ -28,6 +29,12 @@ _CALLS = (
     ("torch", _RNN, "simple_rnn_cell(x, w, r, b, h)", "torch.rnn_tanh_cell(x, h, w, r, b"),
     ("torch", _RNN, "simple_rnn_cell(x, w, r, b, h; activation = relu)", "torch.rnn_relu_cell("),
     ("torch", _RNN, "simple_rnn_cell(x, w, r, b, h; activation = elu)", ""),
+    ("torch", "x: f32[1, 1, 5]", "resize(x; scale = 1.5, mode = linear)", "scale_factor=(1.5,)"),
+    ("torch", "x: f32[1, 1, 4]",
+     "resize(x; scale = 1.5, mode = linear, coord = align_corners)", "scale_factor=(1.5,)"),
+    ("torch", "x: f32[1, 1, 5]",
+     "resize(x; scale = 1.5, mode = linear, coord = align_corners)", ""),
+    ("torch", "x: f32[1, 1, 5]", "resize(x; size = 7, mode = linear)", "size=(7,)"),
     ("torch", "x: f32[1]", "cosine_window(; size = 7)", "torch.hann_window(7"),
     ("torch", "x: f32[1]", f"cosine_window(; size = 5, {_BLACKMAN}, to = f64)", "blackman_window"),
     ("torch", "x: f32[1]", "cosine_window(; size = 5, terms = [0.25, 0.75])", ""),
@@ -90,3 +97,13 @@ def test_calls_are_handed_to_functions_which_give_what_is_defined(
     target: str, inputs: str, call: str, said: str
 ) -> None:
     assert_handed(target, inputs, call, said)
+
+
+def test_statistics_of_a_batch_are_those_of_onnx() -> None:
+    """None of its operands is another's tensor, in whose place ONNX Runtime would write."""
+    one = case("x: f32[5, 2]", "batch_norm_train(x)")
+    lowered = lower(one.graph, "onnxruntime", one.catalog, one.params)
+    assert isinstance(lowered.code, bytes)
+    (node,) = onnx.load_from_string(lowered.code).graph.node
+    assert node.op_type == "BatchNormalization"
+    assert len(set(node.input)) == len(node.input) == 5

@@ -21,6 +21,7 @@ from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
+from irlang.lower.manner import Manner
 from irlang.lower.pool import Program, Result, Worker
 from irlang.lower.target import describe
 from irlang.parser import parse
@@ -447,3 +448,58 @@ def test_images_are_resized_as_a_backend_documents(words: str, spelt: tuple[str,
     for backend in ("torch", "jax", "tensorflow"):
         code = str(lower(graph, f"keras:{backend}", builtin(), {}).code)
         assert ("ops.image.resize" in code) == (backend in spelt), backend
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call", "out", "words"),
+    [
+        ("x: f32[3]", "expand_dims(x; axes = [0, -1])", "f32[1, 3, 1]", "expand_dims(x, (0, -1))"),
+        (
+            "x: f32[1, 1, 3], w: f32[1, 1, 2]",
+            "conv_transpose(x, w; stride = 3, output_padding = 2)", "f32[1, 1, 10]",
+            "output_padding=2",
+        ),
+        (
+            "x: f32[2, 3], t: i64[2]", "cross_entropy(x, t; ignore_index = -1, reduction = sum)",
+            "f32[]", "ignore_class=-1",
+        ),
+        (
+            "x: f32[1, 1, 3], w: f32[1, 1, 2]",  # documented to be less than the stride
+            "conv_transpose(x, w; dilation = 2, output_padding = 1)", "f32[1, 1, 6]", "",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_function_has_an_argument_for_it_is_told(
+    inputs: str, call: str, out: str, words: str
+) -> None:
+    text = f"nnir 1\nmodel m({inputs}) -> y: {out} {{ y = {call} }}"
+    (graph,) = check(parse(text), builtin()).graphs
+    lowered = lower(graph, "keras:torch", builtin(), {})
+    assert isinstance(lowered.code, str)
+    assert bool(lowered.native) is bool(words)
+    assert words in lowered.code
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call", "out", "words"),
+    [
+        ("x: f32[1, 2, 3, 3]", "im2col(x; window = 2)", "f32[1, 8, 4]", "image.extract_patches("),
+        (
+            "x: f32[1, 1, 3], w: f32[1, 1, 2]", "conv_transpose(x, w; stride = 2)",
+            "f32[1, 1, 6]", "ops.conv_transpose(",
+        ),
+    ],
+)  # fmt: skip
+def test_functions_have_their_turn_beside_layers(
+    inputs: str, call: str, out: str, words: str
+) -> None:
+    text = f"nnir 1\nmodel m({inputs}) -> y: {out} {{ y = {call} }}"
+    (graph,) = check(parse(text), builtin()).graphs
+    usual, other = (
+        lower(graph, "keras:tensorflow", builtin(), {}, manner=Manner(turn=turn)).code
+        for turn in (0, 2)
+    )
+    assert isinstance(usual, str)
+    assert isinstance(other, str)
+    assert words not in usual
+    assert words in other

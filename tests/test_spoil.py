@@ -115,6 +115,26 @@ def test_a_requirement_on_values_is_broken_by_one_element() -> None:
     assert counts["torch"]["refused"] > 1
 
 
+def test_what_is_asked_of_elements_is_broken_at_any_place() -> None:
+    """What looks at the first and the last offset alone takes one between them, which is none."""
+    (order,) = (
+        (op, one)
+        for op, one in breakable(builtin(), ["embedding_bag_offsets"])
+        if one is not None and one.name == "order"
+    )
+    found = [
+        one.changed
+        for seed in range(4)
+        for one in spoils(builtin(), seed, ["embedding_bag_offsets"], order)
+        if one.fault.code == "embedding_bag_offsets.order"
+    ]
+    assert found
+    assert all(isinstance(one, SetElements) and 0 < one.place < 1 for one in found)
+    made = spoils(builtin(), 1, ["gather"], breakable(builtin(), ["gather"])[0])
+    places = {one.changed.place for one in made if isinstance(one.changed, SetElements)}
+    assert len(places) > 1
+
+
 @pytest.mark.parametrize("name", ["gather", "scatter_nd", "embedding", "reverse_sequence"])
 def test_a_requirement_on_integers_is_broken_from_near_and_from_far(name: str) -> None:
     """What refuses the first place that is none may follow one that no memory has."""

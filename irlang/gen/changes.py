@@ -40,9 +40,13 @@ _OVER_OF: Mapping[str, Sequence[float]] = {"int": _OVER, "real": (2.0**62, 1e19,
 
 @dataclass(frozen=True, slots=True)
 class SetElements:
-    """The first elements of some inputs are given other values."""
+    """An element of some inputs is given another value.
+
+    place: how far behind the first it is, of all the way to the last.
+    """
 
     values: tuple[tuple[str, float], ...]
+    place: float = 0.0
 
     def __str__(self) -> str:
         return " and ".join(f"give {name} an element {value}" for name, value in self.values)

@@ -109,6 +109,9 @@ _STARTING: tuple[Palette, ...] = (
 # floating-point types, in which some are computed, do not hold, or that are cut to fewer bits.
 _WHOLE = (0, 1, -1, 2, 3)
 _WIDE = tuple(s * n for n in (2**24 + 1, 2**31, 2**32 + 1, 2**53 + 1) for s in (1, -1))
+# Exponents: two to their power leaves the integers, or f32, or does not as yet; and as far as bits
+# may be moved.
+_POWERS = (31, 63, 64, 150, -150)
 
 
 def with_edges(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, Array]:
@@ -288,7 +291,7 @@ def _numbers(
     if info.kind == "int":
         ends = within if bound and within is not None else integer_range(info.dtype)
         low, high = map(int, ends)
-        inner = [n for n in (*_WHOLE, *_WIDE, *_wrapping(info.dtype)) if low < n < high]
+        inner = [n for n in (*_WHOLE, *_WIDE, *_POWERS, *_wrapping(info.dtype)) if low < n < high]
         return np.array([low, high, *inner], dtype=object).astype(dtype.numpy)
     units = {
         "one": 1.0,
@@ -315,7 +318,7 @@ def _beside(numbers: Array, more: Sequence[int]) -> Array:
 def whole_edges(info: TensorInfo) -> list[int]:
     """Whole numbers at which functions of a type of integers are at an edge."""
     low, high = map(int, integer_range(info.dtype))
-    inner = (*_WHOLE, -2, -3, *_WIDE, *_wrapping(info.dtype))
+    inner = (*_WHOLE, -2, -3, *_WIDE, *_POWERS, *_wrapping(info.dtype))
     return [low, high, *(n for n in inner if low < n < high)]
 
 

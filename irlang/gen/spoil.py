@@ -56,6 +56,7 @@ _STATED = 0.5  # of the calls say what would follow by default from what is chan
 _TOGETHER = 0.5  # of the calls change attributes that are declared alike at once
 _MISSES = 12  # spoilt calls of one call that tell nothing
 _NUMBERS = 4  # of one call that break a requirement on values
+_PLACES = (0.0, 0.5, 1.0)  # in a tensor: a framework may look at its first and last element alone
 _EMPTY = 2  # of one call that are asked for elements of an axis of nothing
 _OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
 # Calls with a number beyond all sizes, beside those that break what else there is, and as many in
@@ -415,8 +416,8 @@ def _of_values(
     wanted: ast.Require,
     catalog: Catalog,
 ) -> list[Spoilt]:
-    """The call with an element of an input just outside of what is required, or far outside; where
-    that takes elements of two, once.
+    """The call with an element of an input just outside of what is required, or far outside, at one
+    place after the other; where that takes elements of two, once.
     """
     about = dict.fromkeys(involved(node.instance.binding, wanted.condition))
     tried: dict[str, list[float]] = {}
@@ -445,8 +446,12 @@ def _of_values(
             break
         graph = alone(node, given, node.attrs, node.instance, demanded)
         fault = Fault(code, "", 1.0, tuple(name for name, _ in values))
-        made = Spoilt(graph, (), fault, SetElements(values))
-        why = broken_by(graph, made.values(0), catalog)
-        if why is not None and why.code == code:
-            found.append(replace(made, fault=replace(fault, message=why.message)))
+        turn = len(found) % len(_PLACES)
+        places = (*_PLACES[turn:], *_PLACES[:turn])
+        for place in places if len(values) == 1 else places[:1]:
+            made = Spoilt(graph, (), fault, SetElements(values, place))
+            why = broken_by(graph, made.values(0), catalog)
+            if why is not None and why.code == code:
+                found.append(replace(made, fault=replace(fault, message=why.message)))
+                break
     return found

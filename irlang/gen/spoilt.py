@@ -59,7 +59,7 @@ class Spoilt:
         found = on_grid(self.graph, inputs(self.graph, seed))  # round numbers, as nothing else
         if isinstance(self.changed, SetElements):
             for name, value in self.changed.values:
-                found[name].flat[0] = value
+                found[name].flat[int(self.changed.place * (found[name].size - 1))] = value
         return found
 
 

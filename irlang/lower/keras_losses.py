@@ -132,9 +132,11 @@ def _widens(call: Keras) -> bool:
 
 
 def _sparse(call: Keras) -> dict[str, Any] | None:
-    if call["ignore_index"] or call["label_smoothing"]:
+    """One class may be left out; a mean is that of the others then."""
+    left_out = tuple(map(int, call["ignore_index"]))
+    if call["label_smoothing"] or len(left_out) > (call.build.version == 3):
         return None
-    return {"from_logits": True}
+    return {"from_logits": True, **({"ignore_class": left_out[0]} if left_out else {})}
 
 
 def _sparse_probs(call: Keras) -> dict[str, Any] | None:

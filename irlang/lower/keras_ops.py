@@ -248,9 +248,9 @@ def _squeeze(call: Keras) -> Value:
 
 def _expand(call: Keras) -> Value:
     x, axes = call.input("x"), call["axes"]
-    if len(axes) != 1:
+    if not axes:
         return call.build.reshape(x, call.out.shape)
-    return call.value(invoke("ops.expand_dims", x, axes[0]))
+    return call.value(invoke("ops.expand_dims", x, axes[0] if len(axes) == 1 else axes))
 
 
 def _repeat_vector(call: Keras) -> Value:

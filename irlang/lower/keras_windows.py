@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -70,8 +70,24 @@ def _conv(call: Keras) -> Value | None:
 
 
 def _conv_transpose(call: Keras) -> Value | None:
-    """`valid` of Keras goes on to the next window's beginning; what is more is cut off."""
-    x, w, rank = call.input("x"), call.input("w"), len(call["S"])
+    return deconvolved(call, _transposed)
+
+
+def _transposed(call: Keras, kernel: Value, options: Mapping[str, Any]) -> str:
+    return weighted(
+        call, f"Conv{len(call['S'])}DTranspose", [kernel, *bias(call)], laid(call, call.input("x")),
+        filters=call.input("w").shape[1], kernel_size=sizes(call["K"]), **options,
+        use_bias=None if call.has("b") else False,
+    )  # fmt: skip
+
+
+def deconvolved(
+    call: Keras, spelled: Callable[[Keras, Value, Mapping[str, Any]], str]
+) -> Value | None:
+    """`valid` of Keras goes on to the next window's beginning where it is not told how far; what is
+    more is cut off. spelled: a layer, or a function, of a kernel and options.
+    """
+    w, rank = call.input("w"), len(call["S"])
     stride, dilation = call["stride"], call["dilation"]
     if not (2 if _on_theano(call) else 1) <= rank <= MOST_SPACE or call["groups"] != 1:
         return None
@@ -85,21 +101,23 @@ def _conv_transpose(call: Keras) -> Value | None:
     extra = tuple(call["output_padding"])
     if same and any(span < s for span, s in zip(call["span"], stride, strict=True)):
         return None  # of windows that leave gaps backends give results of several sizes
-    if not same and any(e > s for e, s in zip(extra, spare, strict=True)):
+    told = not same and any(extra) and call.build.version != 2
+    if any(step <= e < d for e, step, d in zip(extra, stride, dilation, strict=True)):
+        told = False  # output_padding is less than the stride there, as is documented
+    if not same and not told and any(e > s for e, s in zip(extra, spare, strict=True)):
         return None
     base = [full - e + s for full, e, s in zip(call["full"], extra, spare, strict=True)]
-    whole = tuple(call["O"]) if same else tuple(base)
+    whole = tuple(call["O"]) if same else tuple(call["full"] if told else base)
     kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
-    text = weighted(
-        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], laid(call, x),
-        filters=w.shape[1], kernel_size=sizes(call["K"]),
-        strides=None if all_are(stride, 1) else sizes(stride),
-        dilation_rate=None if all_are(dilation, 1) else sizes(dilation),
-        padding=quoted("same") if same else None,
-        use_bias=None if call.has("b") else False, **layout(call),
-    )  # fmt: skip
+    options = {
+        "strides": None if all_are(stride, 1) else sizes(stride),
+        "dilation_rate": None if all_are(dilation, 1) else sizes(dilation),
+        "padding": quoted("same") if same else None,
+        "output_padding": sizes(extra) if told else None,
+        **layout(call),
+    }
     n, c = call.out.shape[:2]
-    value = result(call, text, (n, c, *whole))
+    value = result(call, spelled(call, kernel, options), (n, c, *whole))
     for axis, (low, size) in enumerate(zip(call["lo"], call["O"], strict=True)):
         if not same and (low, size) != (0, whole[axis]):
             value = call.build.slice(value, 2 + axis, low, low + size, 1)

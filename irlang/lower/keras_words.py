@@ -7,13 +7,14 @@ and a function is told along which axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, three, weighted
+from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, sizes, three, weighted
 from irlang.lower.keras_frames import alike, either_steps, framed, laid, layout, result, steps_of
 from irlang.lower.keras_ops import MOST_AXES, activations, reduction
+from irlang.lower.keras_windows import deconvolved
 from irlang.lower.legalise import channels_first, channels_last, spatial
 from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, plain
 from irlang.lower.value import Value
@@ -160,6 +161,35 @@ def _conv(call: Keras) -> Value | None:
     kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
     options = {"padding": padding, **steps, **layout(call)}
     return _windowed(call, invoke("ops.conv", laid(call, x), kernel, **options))
+
+
+def _conv_transpose(call: Keras) -> Value | None:
+    def function(call: Keras, kernel: Value, options: Mapping[str, Any]) -> str:
+        text = invoke("ops.conv_transpose", laid(call, call.input("x")), kernel, **options)
+        return _with_bias(call, text, bool(layout(call)))
+
+    return deconvolved(call, function)
+
+
+def _patches(call: Keras) -> Value | None:
+    """All channels of a place of the window before the next place's."""
+    x, window = call.input("x"), tuple(call["window"])
+    if x.dtype != "f32" or len(window) != _PLANE or any((*call["before"], *call["after"])):
+        return None
+    steps = {
+        "strides": sizes(call["stride"]),
+        "dilation_rate": sizes(call["dilation"]),
+        "padding": quoted("valid"),
+        "data_format": quoted("channels_last"),
+    }
+    inner = channels_last(call, x)
+    n, c, count = x.shape[0], x.shape[1], math.prod(window)
+    found = invoke("ops.image.extract_patches", inner, sizes(window), **steps)
+    flat = call.build.reshape(
+        Value(found, (n, *call["O"], count * c), x.dtype), (n, math.prod(call["O"]), count, c)
+    )
+    turned = call.build.transpose(flat, (0, 3, 2, 1))
+    return call.build.reshape(turned, call.out.shape)
 
 
 def _depthwise(call: Keras) -> Value | None:
@@ -313,6 +343,8 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "upsample": _word("keras.ops.image.resize", _upsample),
     "resize": _word("keras.layers.Resizing", _resize),
     "conv": _word("keras.ops.conv", _conv),
+    "conv_transpose": _word("keras.ops.conv_transpose", _conv_transpose),
+    "im2col": _word("keras.ops.image.extract_patches", _patches),
     "depthwise_conv": _word("keras.ops.depthwise_conv", _depthwise),
     "separable_conv": _word("keras.ops.separable_conv", _separable),
     "dense": (

@@ -16,6 +16,7 @@ from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
 _ANY_AXES = 20  # the opset since which ONNX Runtime normalises other tensors than images
+_TRAINS = 14  # the opset since which statistics of a batch are an attribute of a normalisation
 _COUNTED = 22  # the opset since which windows that begin in the padding after do not count
 _MOST_SPACE = 3  # spatial axes
 
@@ -263,6 +264,27 @@ def _batch_norm(call: Onnx) -> Value | None:
     return moved(call, found, 1, axis)
 
 
+def _batch_norm_train(call: Onnx) -> Any:
+    """Of the statistics that it is given nothing is kept. They are tensors of their own: ONNX
+    Runtime writes what comes out in their place, and a bias that is the same tensor would be lost.
+    """
+    x, channels = call.input("x"), call["C"]
+    if x.rank < 2 or call.axis("axis", x.rank) != 1 or call["correction"]:
+        return None
+    if call.build.runtime.opset < _TRAINS:
+        return None
+    values = [
+        x,
+        _filled(call, "scale", channels, 1.0, x.dtype),
+        _filled(call, "bias", channels, 0.0, x.dtype),
+        call.build.constant(np.full(channels, 2.0), x.dtype),
+        call.build.constant(np.full(channels, 3.0), x.dtype),
+    ]
+    options = {"epsilon": float(call["eps"]), "momentum": 0.0, "training_mode": 1}
+    texts = [value.text for value in values]
+    return call.build.node("BatchNormalization", texts, call.outputs, **options)
+
+
 def _layer_norm(call: Onnx) -> Value | None:
     x = call.input("x")
     axes = call.axes("axes", x.rank)
@@ -444,6 +466,7 @@ LAYERS: dict[str, Native] = {
     "global_lp_pool": Native("GlobalLpPool", _global_norm),
     "mean_variance_norm": Native("MeanVarianceNormalization", _mean_variance),
     "batch_norm": Native("BatchNormalization", _batch_norm),
+    "batch_norm_train": Native("BatchNormalization", _batch_norm_train),
     "layer_norm": Native("LayerNormalization", _layer_norm),
     "instance_norm": _per_channel("InstanceNormalization"),
     "group_norm": _per_channel("GroupNormalization", num_groups="groups"),

@@ -44,6 +44,13 @@ def _bag(call: Torch) -> Value:
     return call.value(invoke("F.embedding_bag", ids, call.input("table"), **options))
 
 
+def _bag_offsets(call: Torch) -> Value:
+    ids, offsets = (call.build.cast(call.input(name), "i64") for name in ("ids", "offsets"))
+    weights = call.input("weights") if call.has("weights") else None
+    options = {"mode": f'"{call["mode"]}"', "per_sample_weights": weights}
+    return call.value(invoke("F.embedding_bag", ids, call.input("table"), offsets, **options))
+
+
 def _multilabel(call: Torch) -> Value:
     values = call.input("x"), call.input("target")
     weight = call.input("weight") if call.has("weight") else None
@@ -101,5 +108,6 @@ MATRICES: dict[str, Native] = {
     "cosine_similarity": Native("F.cosine_similarity", _cosine_similarity),
     "max_unpool": Native("F.max_unpool{1,2,3}d", _max_unpool),
     "embedding_bag": Native("F.embedding_bag", _bag),
+    "embedding_bag_offsets": Native("F.embedding_bag", _bag_offsets),
     "multilabel_soft_margin": Native("F.multilabel_soft_margin_loss", _multilabel),
 }

@@ -166,14 +166,31 @@ def interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
     x = call.input("x")
     if not 1 <= x.rank - 2 <= 3 or DTYPES[x.dtype].kind != "real":
         return None
-    size = call.out.shape[2:]
-    text = invoke("F.interpolate", x, size=text_of(size), mode=f'"{mode}"', **options)
-    return call.value(text)
+    size = {"size": text_of(call.out.shape[2:])}
+    scale = tuple(map(float, call.get("scale", ())))
+    if any(scale):
+        size = {"scale_factor": text_of(scale)}
+    return call.value(invoke("F.interpolate", x, **size, mode=f'"{mode}"', **options))
+
+
+def _scaled(call: Torch, x: Value) -> bool:
+    """Whether all axes behind batch and channels are resized by factors alone, of which PyTorch
+    makes the same sizes; corners are aligned by sizes, which are those times the factors then.
+    """
+    scale, (space, out) = tuple(map(float, call["scale"])), (x.shape[2:], call.out.shape[2:])
+    if call.axes("axes", x.rank) != tuple(range(2, x.rank)) or call.says("size"):
+        return False
+    if call["aspect"] != "stretch" or 0 in call.out.shape or not all(s > 0 for s in scale):
+        return False
+    sizes = [n * s for n, s in zip(space, scale, strict=True)]
+    whole = call["coord"] != "align_corners" or all(n == int(n) for n in sizes)
+    return whole and out == tuple(map(int, sizes))
 
 
 def _resize(call: Torch) -> Value | None:
     x, coord, antialias = call.input("x"), call["coord"], call["antialias"]
-    if not spatial(call, x) or call["exclude_outside"] != antialias:
+    resized = _scaled if any(call["scale"]) else spatial
+    if not resized(call, x) or call["exclude_outside"] != antialias:
         return None
     if call["mode"] == "nearest":
         modes = {

@@ -181,6 +181,19 @@ def _bag(call: Torch) -> Value | None:
     return call.value(invoke("F.embedding_bag", flat, call.input("table"), begins, **options))
 
 
+def _bag_ends(call: Torch) -> Value | None:
+    """Where bags begin, and where the last one ends."""
+    if not call.out.shape[0]:
+        return None  # an end alone is taken for a beginning
+    ids, offsets = (call.build.cast(call.input(name), "i64") for name in ("ids", "offsets"))
+    ends = f"torch.cat(({offsets.text}, torch.tensor([{ids.shape[0]}])))"
+    weights = call.input("weights") if call.has("weights") else None
+    options = {"mode": f'"{call["mode"]}"', "per_sample_weights": weights}
+    table = call.input("table")
+    text = invoke("F.embedding_bag", ids, table, ends, **options, include_last_offset=True)
+    return call.value(text)
+
+
 def _scatter_add(call: Torch) -> Value | None:
     x, updates = call.input("x"), call.input("updates")
     adds = (call["negative"], call["reduction"]) == ("refused", "add")
@@ -264,6 +277,7 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "gather": Native("F.embedding", _looked_up),
     "embedding": Native("torch.index_select", _selected),
     "embedding_bag": Native("F.embedding_bag", _bag),
+    "embedding_bag_offsets": Native("F.embedding_bag", _bag_ends),
     "scatter_elements": Native("torch.scatter_add", _scatter_add),
     "transpose": exchanged("torch.swapaxes", "torch.movedim"),
     "concat": joined_as_numpy("torch"),

@@ -141,6 +141,22 @@ def test_bags(data: st.DataObject, mode: str) -> None:
     agrees("embedding_bag", given_, expected, operations=8, magnitude=100.0, mode=mode)
 
 
+@given(data=st.data(), mode=st.sampled_from(["sum", "mean", "max"]))
+@few
+def test_bags_behind_one_another(data: st.DataObject, mode: str) -> None:
+    """Some of them empty, and the last to the end."""
+    table, ids = data.draw(reals((4, 3))), data.draw(integers((5,), np.int64, 0, 3))
+    offsets = np.sort(np.append(0, data.draw(integers((2,), np.int64, 0, 5))))
+    weights = data.draw(reals((5,))) if mode == "sum" else None
+    given_: dict[str, Any] = {"table": table, "ids": ids, "offsets": offsets}
+    given_ |= {} if weights is None else {"weights": weights}
+    expected = torch.nn.functional.embedding_bag(
+        torch.from_numpy(ids), torch.from_numpy(table), torch.from_numpy(offsets), mode=mode,
+        per_sample_weights=None if weights is None else torch.from_numpy(weights),
+    ).numpy()  # fmt: skip
+    agrees("embedding_bag_offsets", given_, expected, operations=12, magnitude=100.0, mode=mode)
+
+
 @given(data=st.data(), pad=st.sampled_from(["same", "valid"]))
 @few
 def test_windows_that_are_no_sums(data: st.DataObject, pad: str) -> None:
