@@ -395,3 +395,14 @@ def test_what_cannot_be_broken_is_tried_ever_more_seldom(monkeypatch: pytest.Mon
 def test_no_call_is_spoilt_after_the_end_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PACE, "until", 0.0)
     assert not _spoiled_turns(monkeypatch, 8, fruit=True)
+
+
+def test_what_a_framework_takes_without_a_mode_waits_for_what_it_refuses() -> None:
+    """PyTorch itself takes a softplus of no steepness, and refuses a matrix of other sizes."""
+    with Session(("torch",)) as session:
+        session.compiles["torch"], session.plain["torch"] = True, "torch"  # as a mode would be
+        early, counts = judge_invalid(session, builtin(), SEEDS[:6], ("softplus", "matmul"), 0)
+        assert not early
+        assert set(counts["torch"]) == {"refused"}
+        later, _ = judge_invalid(session, builtin(), SEEDS[:6], ("softplus", "matmul"), 1000)
+    assert {one.case.graph.nodes[0].op.name for _, one in later} == {"softplus"}

@@ -25,6 +25,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
+from irlang.diff.lost import is_early, taken_plainly
 from irlang.diff.pace import PACE
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
@@ -99,7 +100,9 @@ def judge_invalid(
     than to end none; what is new is added. manner: in which targets write them.
 
     The calls are made for the fastest targets. A slow one is asked for its share of them: what
-    infers shapes, or compiles, may take what is refused elsewhere, or end its process.
+    infers shapes, or compiles, may take what is refused elsewhere, or end its process. What its
+    framework takes without it is nothing that it has lost, and waits until every requirement has
+    had its turn: to take a call is to compile it, several times.
     """
     before = set() if before is None else before
     found: list[tuple[int, Accepted]] = []
@@ -113,6 +116,10 @@ def judge_invalid(
     sent: dict[str, list[_Sent]] = {}
     for target in session.targets:
         sent[target] = _asked(session, programs, target, spoiled, cases, before)
+        if is_early(session, target, ops, first):
+            graphs = [one.graph for _, one in spoiled]
+            plainly = taken_plainly(session, programs, target, graphs, cases)
+            sent[target] = [asked for asked in sent[target] if asked.number not in plainly]
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in (target for target in session.targets if sent[target]):

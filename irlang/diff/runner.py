@@ -302,10 +302,10 @@ class Session:
 
     def _compare_plainly(self, target: str, some: list[Judged]) -> None:
         if self.plain[target]:
-            own, ran = self.arithmetic[target], partial(self._ran_plainly, target)
+            own, ran = self.arithmetic[target], partial(self.ran_plainly, target)
             compare_plainly(target, self.plain[target], some, own, ran)
 
-    def _ran_plainly(self, target: str, programs: list[Program]) -> list[Result]:
+    def ran_plainly(self, target: str, programs: list[Program]) -> list[Result]:
         """What a target's framework gives without the target's mode: that is its own process where
         programs say how they are run, and one beside it where the process has been told.
         """
