@@ -118,7 +118,7 @@ def judge_invalid(
         sent[target] = _asked(session, programs, target, spoiled, cases, before)
         if is_early(session, target, ops, first):
             graphs = [one.graph for _, one in spoiled]
-            plainly = taken_plainly(session, programs, target, graphs, cases)
+            plainly = taken_plainly(session, programs, target, graphs, cases, _PATIENCE)
             sent[target] = [asked for asked in sent[target] if asked.number not in plainly]
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])

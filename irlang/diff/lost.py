@@ -17,7 +17,7 @@ from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import spelt
 from irlang.lower.narrows import narrower
-from irlang.lower.pool import Program
+from irlang.lower.pool import Limits, Program
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Session
@@ -39,13 +39,14 @@ def taken_plainly(
     target: str,
     graphs: Sequence[Graph],
     cases: Sequence[Case],
+    limits: Limits,
 ) -> set[int]:
-    """Which of some calls a mode's framework takes without it."""
+    """Which of some calls a mode's framework takes without it. limits: of each."""
     lowered = {n: programs.own(session.plain[target], one) for n, one in enumerate(graphs)}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)
         for n, made in lowered.items()
         if made is not None
     }
-    ran = session.ran_plainly(target, list(asked.values()))
+    ran = session.ran_plainly(target, list(asked.values()), limits)
     return {n for n, result in zip(asked, ran, strict=True) if result.status == "ok"}

@@ -305,15 +305,19 @@ class Session:
             own, ran = self.arithmetic[target], partial(self.ran_plainly, target)
             compare_plainly(target, self.plain[target], some, own, ran)
 
-    def ran_plainly(self, target: str, programs: list[Program]) -> list[Result]:
+    def ran_plainly(
+        self, target: str, programs: list[Program], limits: Limits | None = None
+    ) -> list[Result]:
         """What a target's framework gives without the target's mode: that is its own process where
-        programs say how they are run, and one beside it where the process has been told.
+        programs say how they are run, and one beside it where the process has been told. limits: of
+        programs that may end a process or hang: they have one of their own.
         """
         known = describe(self.plain[target])
         plain, worker = known.name, self.workers[target]
         if ROWS[known.framework].kind != "python":
             other = self.workers.get(plain) or self._beside.get(plain)
             worker = other or self._beside.setdefault(plain, Worker(known.worker, self._limits))
+        worker = worker if limits is None else worker.hasty(limits)
         worker.send(programs, self.seconds)
         try:
             return worker.collect()
