@@ -400,7 +400,7 @@ def test_no_call_is_spoilt_after_the_end_of_the_time(monkeypatch: pytest.MonkeyP
 def test_what_a_framework_takes_without_a_mode_waits_for_what_it_refuses() -> None:
     """PyTorch itself takes a softplus of no steepness, and refuses a matrix of other sizes."""
     with Session(("torch",)) as session:
-        session.compiles["torch"], session.plain["torch"] = True, "torch"  # as a mode would be
+        session.compiles["torch"], session.plain["torch"] = True, "torch"  # as of a mode
         early, counts = judge_invalid(session, builtin(), SEEDS[:6], ("softplus", "matmul"), 0)
         assert not early
         assert set(counts["torch"]) == {"refused"}

@@ -25,7 +25,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
-from irlang.diff.lost import is_early, taken_plainly
+from irlang.diff.lost import is_early, told_plainly
 from irlang.diff.pace import PACE
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
@@ -116,10 +116,12 @@ def judge_invalid(
     sent: dict[str, list[_Sent]] = {}
     for target in session.targets:
         sent[target] = _asked(session, programs, target, spoiled, cases, before)
-        if is_early(session, target, ops, first):
-            graphs = [one.graph for _, one in spoiled]
-            plainly = taken_plainly(session, programs, target, graphs, cases, _PATIENCE)
-            sent[target] = [asked for asked in sent[target] if asked.number not in plainly]
+        graphs = [one.graph for _, one in spoiled]
+        plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
+        if is_early(target, ops, first):
+            sent[target] = [one for one in sent[target] if plainly.get(one.number) != "ok"]
+        for number in (n for n, status in plainly.items() if status == "refused"):
+            said[number].setdefault(session.plain[target], "refused")
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in (target for target in session.targets if sent[target]):

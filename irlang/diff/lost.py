@@ -23,25 +23,27 @@ if TYPE_CHECKING:
     from irlang.diff.runner import Session
 
 
-def is_early(session: Session, target: str, ops: Sequence[str], first: int | None) -> bool:
-    """Whether spoilt calls are for a mode that compiles, and not every requirement has been broken
-    by now. first: the number of these in their campaign. ops: as of `judge_invalid`.
+def is_early(target: str, ops: Sequence[str], first: int | None) -> bool:
+    """Whether not every requirement has been broken by the time of some spoilt calls. first: the
+    number of these in their campaign. ops: as of `judge_invalid`.
     """
-    if first is None or not (session.compiles[target] and session.plain[target]):
-        return False
     names = ops or sorted({*builtin().names()} & spelt(target))
-    return first < len(breakable(builtin(), names, narrower(target)))
+    return first is not None and first < len(breakable(builtin(), names, narrower(target)))
 
 
-def taken_plainly(
+def told_plainly(
     session: Session,
     programs: Programs,
     target: str,
     graphs: Sequence[Graph],
     cases: Sequence[Case],
     limits: Limits,
-) -> set[int]:
-    """Which of some calls a mode's framework takes without it. limits: of each."""
+) -> dict[int, str]:
+    """What becomes of some calls in a mode's framework without it (the status of a `Result`), by
+    their numbers; nothing of a target that is no mode which compiles. limits: of each.
+    """
+    if not (session.compiles[target] and session.plain[target]):
+        return {}
     lowered = {n: programs.own(session.plain[target], one) for n, one in enumerate(graphs)}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)
@@ -49,4 +51,4 @@ def taken_plainly(
         if made is not None
     }
     ran = session.ran_plainly(target, list(asked.values()), limits)
-    return {n for n, result in zip(asked, ran, strict=True) if result.status == "ok"}
+    return {n: result.status for n, result in zip(asked, ran, strict=True)}
