@@ -64,8 +64,8 @@ def adjoint(
     is given (all real ones). The result's inputs are those of the call and `d_y` for every seed
     `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first`, `even`,
     `any`, `others`. A second adjoint needs another `prefix`, since its tensors are beside those of
-    the first.
-    stopping: whether nothing flows through `constant(x)`, as gradients have it; errors do.
+    the first. stopping: whether nothing flows through `constant(x)`, as gradients have it; errors
+    do.
     """
     real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
     sources = [n for n in (expansion.inputs if wanted is None else wanted) if n in real]
@@ -270,9 +270,8 @@ class _Adjoint:
         texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
         slopes = [_derivative(text, {**names, "y": value}) if text else None for text in texts]
         if self.ties in ("any", "others") and expr.function in ("max", "min"):
-            beyond = self._beyond if self.ties == "any" else lambda _: eq.Const(1)
             slopes = [
-                beyond(slope) if slope is not None and self._bounded(argument) else slope
+                self._beyond(slope) if slope is not None and self._bounded(argument) else slope
                 for slope, argument in zip(slopes, expr.args, strict=True)
             ]
         return [None if slope is None else self._decided(slope) for slope in slopes]
@@ -280,9 +279,10 @@ class _Adjoint:
     def _bounded(self, argument: eq.Expr) -> bool:
         return isinstance(argument, eq.Read) and argument.tensor in self.expansion.bounded
 
-    @staticmethod
-    def _beyond(slope: eq.Expr) -> eq.Expr:
+    def _beyond(self, slope: eq.Expr) -> eq.Expr:
         """Of an argument of a max or a min: 1 where it is taken, anything from 0 to 1 elsewhere."""
+        if self.ties == "others":
+            return eq.Const(1)
         taken = apply("select", apply("==", slope, eq.Const(1)), _BELOW, _LEVEL)
         open_ = apply("<", apply("about", taken), eq.Const(0))
         return apply("select", open_, eq.Const(1), eq.Const(0))

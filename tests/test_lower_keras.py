@@ -393,6 +393,15 @@ def test_a_noise_shape_says_nothing_of_axes_that_there_are_not(target: str) -> N
         assert "dropout.axes" not in {one.fault.code for one in made}
 
 
+def is_told(target: str, model: str, words: str) -> None:
+    """A target's own program of a model has these words; without any there is none."""
+    (graph,) = check(parse(f"nnir 1\nmodel {model}"), builtin()).graphs
+    lowered = lower(graph, target, builtin(), {})
+    assert isinstance(lowered.code, str)
+    assert bool(lowered.native) is bool(words)
+    assert words in lowered.code
+
+
 @pytest.mark.parametrize(
     ("call", "shape", "out", "words"),
     [
@@ -405,12 +414,7 @@ def test_a_noise_shape_says_nothing_of_axes_that_there_are_not(target: str) -> N
     ],
 )
 def test_what_no_layer_pads_an_operation_does(call: str, shape: str, out: str, words: str) -> None:
-    text = f"nnir 1\nmodel m(x: {shape}) -> y: {out} {{ y = pad(x; {call}) }}"
-    (graph,) = check(parse(text), builtin()).graphs
-    lowered = lower(graph, "keras:tensorflow", builtin(), {})
-    assert isinstance(lowered.code, str)
-    assert bool(lowered.native) is bool(words)
-    assert words in lowered.code
+    is_told("keras:tensorflow", f"m(x: {shape}) -> y: {out} {{ y = pad(x; {call}) }}", words)
 
 
 @pytest.mark.parametrize(
@@ -472,12 +476,7 @@ def test_images_are_resized_as_a_backend_documents(words: str, spelt: tuple[str,
 def test_what_a_function_has_an_argument_for_it_is_told(
     inputs: str, call: str, out: str, words: str
 ) -> None:
-    text = f"nnir 1\nmodel m({inputs}) -> y: {out} {{ y = {call} }}"
-    (graph,) = check(parse(text), builtin()).graphs
-    lowered = lower(graph, "keras:torch", builtin(), {})
-    assert isinstance(lowered.code, str)
-    assert bool(lowered.native) is bool(words)
-    assert words in lowered.code
+    is_told("keras:torch", f"m({inputs}) -> y: {out} {{ y = {call} }}", words)
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def judge_invalid(
     sent: dict[str, list[_Sent]] = {}
     for target in session.targets:
         sent[target] = _asked(session, programs, target, spoiled, cases, before)
-        graphs = [one.graph for _, one in spoiled]
+        graphs = {one.number: spoiled[one.number][1].graph for one in sent[target]}
         plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
-        if is_early(target, ops, first):
+        if plainly and is_early(target, ops, first):
             sent[target] = [one for one in sent[target] if plainly.get(one.number) != "ok"]
         for number in (n for n, status in plainly.items() if status == "refused"):
             said[number].setdefault(session.plain[target], "refused")

@@ -7,7 +7,7 @@ is nothing that the mode has lost, waits until every requirement has had its tur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irlang.catalog import builtin
@@ -35,16 +35,17 @@ def told_plainly(
     session: Session,
     programs: Programs,
     target: str,
-    graphs: Sequence[Graph],
+    graphs: Mapping[int, Graph],
     cases: Sequence[Case],
     limits: Limits,
 ) -> dict[int, str]:
     """What becomes of some calls in a mode's framework without it (the status of a `Result`), by
-    their numbers; nothing of a target that is no mode which compiles. limits: of each.
+    their numbers; nothing of a target that is no mode which compiles. cases: by number, of
+    these and others. limits: of each.
     """
     if not (session.compiles[target] and session.plain[target]):
         return {}
-    lowered = {n: programs.own(session.plain[target], one) for n, one in enumerate(graphs)}
+    lowered = {n: programs.own(session.plain[target], one) for n, one in graphs.items()}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)
         for n, made in lowered.items()

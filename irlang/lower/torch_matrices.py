@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.spelling import invoke, of_wide, plain
@@ -37,18 +38,29 @@ def _vander(call: Torch) -> Value:
     return call.value(f"{powers}.to({call.build.dtype(dtype)})" if wider else powers)
 
 
+def weights_of(call: Torch) -> Value | None:
+    """What each id of a bag counts, if that is said."""
+    return call.input("weights") if call.has("weights") else None
+
+
+def bags(
+    call: Torch, ids: Value, weights: Value | None, *begins: Value | str, **options: Any
+) -> Value:
+    """What PyTorch makes of bags of ids. begins: where each begins, of ids of one axis."""
+    text = invoke(
+        "F.embedding_bag", ids, call.input("table"), *begins, mode=f'"{call["mode"]}"',
+        per_sample_weights=weights, **options,
+    )  # fmt: skip
+    return call.value(text)
+
+
 def _bag(call: Torch) -> Value:
-    ids = call.build.cast(call.input("ids"), "i64")
-    weights = call.input("weights") if call.has("weights") else None
-    options = {"mode": f'"{call["mode"]}"', "per_sample_weights": weights}
-    return call.value(invoke("F.embedding_bag", ids, call.input("table"), **options))
+    return bags(call, call.build.cast(call.input("ids"), "i64"), weights_of(call))
 
 
 def _bag_offsets(call: Torch) -> Value:
     ids, offsets = (call.build.cast(call.input(name), "i64") for name in ("ids", "offsets"))
-    weights = call.input("weights") if call.has("weights") else None
-    options = {"mode": f'"{call["mode"]}"', "per_sample_weights": weights}
-    return call.value(invoke("F.embedding_bag", ids, call.input("table"), offsets, **options))
+    return bags(call, ids, weights_of(call), offsets)
 
 
 def _multilabel(call: Torch) -> Value:

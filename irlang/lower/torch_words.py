@@ -8,6 +8,7 @@ from dataclasses import replace
 from irlang.lower.call import Call, Native
 from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, named, plain
 from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.torch_matrices import bags, weights_of
 from irlang.lower.torch_places import two
 from irlang.lower.torch_sequences import loss
 from irlang.lower.torch_shapes import interpolate
@@ -169,16 +170,14 @@ def _selected(call: Torch) -> Value | None:
 def _bag(call: Torch) -> Value | None:
     """Bags behind one another, and where each of them begins."""
     ids = call.input("ids")
-    (count, length), mode = ids.shape, call["mode"]
+    count, length = ids.shape
     if not count * length:
         return None
     flat = call.build.reshape(call.build.cast(ids, "i64"), (count * length,))
-    weights = call.input("weights") if call.has("weights") else None
+    weights = weights_of(call)
     if weights is not None:
         weights = call.build.reshape(weights, (count * length,))
-    options = {"mode": f'"{mode}"', "per_sample_weights": weights}
-    begins = f"torch.arange(0, {count * length}, {length})"
-    return call.value(invoke("F.embedding_bag", flat, call.input("table"), begins, **options))
+    return bags(call, flat, weights, f"torch.arange(0, {count * length}, {length})")
 
 
 def _bag_ends(call: Torch) -> Value | None:
@@ -187,11 +186,7 @@ def _bag_ends(call: Torch) -> Value | None:
         return None  # an end alone is taken for a beginning
     ids, offsets = (call.build.cast(call.input(name), "i64") for name in ("ids", "offsets"))
     ends = f"torch.cat(({offsets.text}, torch.tensor([{ids.shape[0]}])))"
-    weights = call.input("weights") if call.has("weights") else None
-    options = {"mode": f'"{call["mode"]}"', "per_sample_weights": weights}
-    table = call.input("table")
-    text = invoke("F.embedding_bag", ids, table, ends, **options, include_last_offset=True)
-    return call.value(text)
+    return bags(call, ids, weights_of(call), ends, include_last_offset=True)
 
 
 def _scatter_add(call: Torch) -> Value | None:
