@@ -235,11 +235,20 @@ def _concat(call: Onnx) -> Value:
     return call.build.op("Concat", values, call.out.shape, axis=axis)
 
 
+def _shared_out(size: int, parts: int) -> list[int]:
+    """What sizes parts have of which the number is said: alike, and what is left for the last."""
+    each = -(-size // parts)
+    return [each] * (parts - 1) + [size - each * (parts - 1)]
+
+
 def _split(call: Onnx) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
-    sizes = call.build.integers([info.shape[axis] for info in call.outputs])
-    return call.build.node("Split", [x.text, sizes.text], call.outputs, axis=axis)
+    sizes = [info.shape[axis] for info in call.outputs]
+    if call.build.runtime.opset >= 18 and sizes == _shared_out(x.shape[axis], len(sizes)):
+        return call.build.node("Split", [x.text], call.outputs, axis=axis, num_outputs=len(sizes))
+    given = call.build.integers(sizes)
+    return call.build.node("Split", [x.text, given.text], call.outputs, axis=axis)
 
 
 def _slice(call: Onnx) -> Value:

@@ -19,6 +19,7 @@ from irlang.lower.tf_numeric import NUMERIC
 from irlang.lower.tf_numpy import NUMPY
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
+from irlang.lower.tf_options import OPTIONS
 from irlang.lower.tf_places import PLACES
 from irlang.lower.tf_quantization import QUANTIZATION
 from irlang.lower.tf_recurrent import RECURRENT
@@ -42,7 +43,7 @@ _ROWS: dict[str, Native] = {
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS)
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",
