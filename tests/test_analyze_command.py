@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 from safetensors.numpy import save_file
 
@@ -138,10 +139,25 @@ def test_numbers_below_the_smallest_normal_one_may_become_0(tmp_path: Path, caps
     assert run(str(path), "--flush", "--fix", capsys=capsys)[0] == 0
 
 
+def _has_denormal_probabilities() -> bool:
+    """Whether ONNX Runtime has numbers below the smallest normal one in its softmax, as it has by
+    the kernels for AVX-512.
+    """
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 13]>
+        m (float[1, 2] x) => (float[1, 2] y) { y = Softmax<axis = 1>(x) }"""
+    )
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    (found,) = session.run(None, {"x": np.array([[50, -50]], np.float32)})
+    return bool(found[0, 1] > 0)
+
+
 def test_what_a_framework_makes_0_of_a_number_next_to_it_is_told(
     tmp_path: Path, capsys: Any
 ) -> None:
-    """A probability of 4e-45, for which ONNX Runtime has 0; a number of 1e-39, which it keeps."""
+    """A probability of 4e-44, for which ONNX Runtime has 0, where it has; a number of 1e-39, which
+    it keeps.
+    """
     path = tmp_path / "m.nnir"
     path.write_text(
         model(
@@ -150,6 +166,9 @@ def test_what_a_framework_makes_0_of_a_number_next_to_it_is_told(
         )
     )  # fmt: skip
     code, said, _ = run(str(path), "--format", "json", "--targets", "onnxruntime", capsys=capsys)
+    if _has_denormal_probabilities():
+        assert (code, json.loads(said)["reports"]) == (0, [])
+        return
     (report,) = json.loads(said)["reports"]
     assert (code, report["call"], report["status"]) == (1, "y", "reachable")
     assert report["witness"]["operands"] == [0.0]
