@@ -7,6 +7,7 @@ which differ in sizes only have equations of equal `structure` and share one com
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -184,6 +185,10 @@ class Reduce(_Compound):
 Expr = Const | Size | Index | Read | Inside | Apply | Reduce
 
 
+_ELEMENTS = 2**59  # no array has 2**63 bytes, and some elements are of 16
+_AXES = 64  # NumPy has no more
+
+
 @dataclass(slots=True, frozen=True)
 class TensorInfo:
     """Shape and element type (a name of `irlang.dtypes`)."""
@@ -195,6 +200,14 @@ class TensorInfo:
     def kind(self) -> str:
         """What the equations see: `real`, `int` or `bool`."""
         return DTYPES[self.dtype].kind
+
+    @property
+    def too_large(self) -> str:
+        """Why no array is of this shape; nothing where one can be, be there memory or not."""
+        if len(self.shape) > _AXES:
+            return f"a tensor has at most {_AXES} axes, not {len(self.shape)}"
+        fits = math.prod(max(size, 1) for size in self.shape) <= _ELEMENTS
+        return "" if fits else "a tensor has at most 2^59 elements"
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

@@ -69,6 +69,23 @@ OPS = "\n".join(
 
 # What is refused by the checker, whoever asks for it.
 INVALID = {
+    "huge bytes beside nothing": """nnir 1
+
+model m(x: f32[0, 1, 1, 1]) -> y: f32[0, 4611686014132420609, 1] {
+  y = im2col(x; window = 2147483647, after = 2147483646)
+}
+""",
+    "huge bytes inside a definition": """nnir 1
+
+op f[T: float](x: T[N, M]) -> y: T[N] {
+  z[n < N, m < M, k < M] = x[n, m] * x[n, k]
+  y[n] = sum(m < M, k < M) z[n, m, k]
+}
+
+model m(x: f32[0, 1073741824]) -> y: f32[0] {
+  y = f(x)
+}
+""",
     "a range too long": model("let n = range(1000000000) y = relu(x)"),
     "a range beyond any list": model("y = slice(x; axes = range(99999999999999999999))"),
     "dunder operator": model("y = __class__(x)"),

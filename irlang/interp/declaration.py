@@ -17,8 +17,6 @@ from irlang.interp.frame import Frame, at
 from irlang.scope import show
 
 DEFAULT_SIZE = 2
-_LARGEST = 2**62  # elements; beyond it no index fits
-_AXES = 64  # NumPy has no more
 _INITIALISERS = {"uniform": 2, "normal": 2, "data": 2}
 
 
@@ -45,21 +43,9 @@ def tensor_type(kind: ast.TensorType, frame: Frame, *, symbolic: bool = False) -
             raise fail("type.size", message, dim.span)
         shape.append(size)
     info = TensorInfo(tuple(shape), kind.dtype)
-    if not fits(info):
-        raise fail("type.size", too_large(info), kind.span)
+    if info.too_large:
+        raise fail("type.size", info.too_large, kind.span)
     return info
-
-
-def fits(info: TensorInfo) -> bool:
-    """Whether the elements of a tensor can be counted, and its axes stored."""
-    return math.prod(max(size, 1) for size in info.shape) <= _LARGEST and len(info.shape) <= _AXES
-
-
-def too_large(info: TensorInfo) -> str:
-    """Why a tensor does not fit."""
-    if len(info.shape) > _AXES:
-        return f"a tensor has at most {_AXES} axes, not {len(info.shape)}"
-    return "a tensor has at most 2^62 elements"
 
 
 def interval(within: tuple[ast.Expr, ast.Expr] | None, frame: Frame) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from irlang.graph import Graph, Initial, Node, Operand, Param
 from irlang.graph_numbers import number_type
 from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
-from irlang.interp.declaration import fits, require_range, too_large
+from irlang.interp.declaration import require_range
 from irlang.interp.frame import Frame, suggestion
 from irlang.interp.schedule import schedule
 
@@ -249,8 +249,8 @@ class Calls(ABC):
         if instance.outputs is None:
             return None
         for _, info in instance.outputs:
-            if not fits(info):
-                message = f"the result of `{op.name}` is {_short(info)}: {too_large(info)}"
+            if info.too_large:
+                message = f"the result of `{op.name}` is {_short(info)}: {info.too_large}"
                 self.report("type.size", message, call.span, names[0])
                 return None
         outputs = self._results(instance, frame, names)
