@@ -177,13 +177,13 @@ def test_a_mode_is_measured_by_its_framework(tmp_path: Path) -> None:
     assert (told.operator, told.verdict.verdict, told.plain) == ("cast", "inconsistent", "tf")
     assert told.repeated
     entry = write(told, tmp_path, "f-001")
-    assert entry["title"].endswith("gives 2147483647 for y, where tf gives -2147483648")
+    assert entry["title"].endswith("gives 2147483647 for y, where TensorFlow gives -2147483648")
     assert entry["others"] == {"tf": "agrees"}
     assert (tmp_path / "show_tf.py").exists()
     text = (tmp_path / "issue.md").read_text("utf-8")
     assert "The definition leaves it open" in text
     assert "gives what is expected here" in text
-    assert "Prints what tf gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
+    assert "Prints what TensorFlow gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
 
 
 def test_a_runtime_is_measured_by_one_beside_it() -> None:

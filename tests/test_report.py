@@ -193,8 +193,8 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
         assert "numpy" in result.stdout
     issue = (tmp_path / "issue.md").read_text()
     title = "conv2d (conv, dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0"
-    assert issue.startswith(f"# torch {found.version}: {title}\n")
-    assert "onnxruntime" in issue
+    assert issue.startswith(f"# PyTorch {found.version}: {title}\n")
+    assert "- ONNX Runtime 1." in issue
     assert "agrees with the definition" in issue
     assert re.search(r"y\[0, 0, 0, 0\] = 0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]", issue)
     # an element of the whole program, where the reduced one has fewer axes, is not derived

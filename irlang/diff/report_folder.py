@@ -26,6 +26,7 @@ from irlang.diff.report_script import DEFINITION, script
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
+from irlang.lower.called import called
 
 _MOST = 64  # elements of a result that the entry of a finding shows
 
@@ -91,12 +92,12 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"
     if isinstance(lowered.code, bytes):
         path.with_suffix(".onnx").write_bytes(lowered.code)
-    about = title(found) if target == found.target else f"On {target}: {title(found)}"
+    about = title(found) if target == found.target else f"On {called(target)}: {title(found)}"
     narrow, typed = _narrow(case, found.expected), _is_of_type(found)
     expected = _expected(found, typed)
     text = script(
         lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed,
-        found.plain or DEFINITION,
+        called(found.plain) if found.plain else DEFINITION,
     )  # fmt: skip
     path.write_text(text, "utf-8")
     return path

@@ -34,6 +34,7 @@ from irlang.graph_text import to_ast
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
+from irlang.lower.called import called
 from irlang.lower.direct import named, operators, signs
 from irlang.lower.lower import lower
 from irlang.parser.printer import print_statement
@@ -67,7 +68,7 @@ def title(found: Found) -> str:
 def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
     about = _program_of(found, count) if found.operator == "program" else _about(found)
-    head = f"{found.target} {found.version}: {about}"
+    head = f"{called(found.target, found.version)}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
         said = first_words(v.message, _SHORT) if v.verdict in _SAID else ""
@@ -81,7 +82,7 @@ def _title(found: Found) -> str:
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-    other = f"where {found.plain} gives" if found.plain else "not"
+    other = f"where {called(found.plain)} gives" if found.plain else "not"
     return f"{head} gives {_given(found)} for {v.name}{place}, {other} {wanted(found)}"
 
 
@@ -199,7 +200,9 @@ def _composed(found: Found) -> list[str]:
     many = [f"`{name}`" for name in (*operators(lowered), *signs(lowered))]
     if not 1 < len(many) <= _PARTS:
         return []
-    return [f"The call is written as {', '.join(many[:-1])} and {many[-1]} for {found.target}."]
+    return [
+        f"The call is written as {', '.join(many[:-1])} and {many[-1]} for {called(found.target)}."
+    ]
 
 
 def _how(found: Found, script: str, name: str) -> list[str]:
@@ -243,8 +246,8 @@ def _plainly(found: Found) -> str:
     """Why anything is expected where a definition leaves everything open."""
     return (
         "The definition leaves it open, so that an implementation is free to choose; "
-        f"{found.plain} gives this for the same program. What compiles or optimises a program is "
-        "to give what the program gives without it."
+        f"{called(found.plain)} gives this for the same program. What compiles or optimises a "
+        "program is to give what the program gives without it."
     )
 
 
@@ -423,9 +426,5 @@ def _others(found: Found) -> list[str]:
         said = _SAYS.get(verdict, verdict)
         if target == found.plain:
             said = "gives what is expected here"
-        lines.append(f"- {target} {_version(found, target)}: {said}")
+        lines.append(f"- {called(target, found.versions.get(target, found.version))}: {said}")
     return [*lines, f"- {platform.system()} {platform.machine()}"]
-
-
-def _version(found: Found, target: str) -> str:
-    return found.versions.get(target, found.version)
