@@ -30,7 +30,8 @@ V1 = tf.compat.v1
 REWRITE = os.environ.get("IRLANG_REWRITE") == "1"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "import.md"
 RANDOM = {name for name in ROWS if "Random" in name or "TruncatedNormal" in name}
-COMPOSED = {name for name in RANDOM if "UniformInt" in name or "Truncated" in name}
+CLASSES = {name for name in ROWS if "Multinomial" in name}
+BOUNDED = {name for name in RANDOM if "UniformInt" in name or "Truncated" in name}
 
 
 def run(graph: Any, results: Sequence[Any], feeds: Mapping[str, Array]) -> list[Array]:
@@ -133,7 +134,7 @@ def _computed(item: Any, start: Any, place: int) -> Any:
 
 
 def test_every_row_has_a_case() -> None:
-    tested = {op for op, _ in CASES} | RANDOM | {"ReadVariableOp", "ResourceGather"}
+    tested = {op for op, _ in CASES} | RANDOM | CLASSES | {"ReadVariableOp", "ResourceGather"}
     assert set(ROWS) == tested
     assert not set(ROWS) & set(LEFT_OUT)
     for name in (*ROWS, *LEFT_OUT):
@@ -609,9 +610,9 @@ def _drawing(op: str, shape: Any) -> dict[str, Any]:
     return given
 
 
-@pytest.mark.parametrize("op", sorted(COMPOSED))
+@pytest.mark.parametrize("op", sorted(BOUNDED))
 def test_what_is_drawn_has_the_same_law(op: str) -> None:
-    """Of operators that no definition is: every number has its share, and none lies outside."""
+    """Of what has ends: every number has its share, and none lies outside."""
     graph = tf.Graph()
     with graph.as_default():
         x = V1.placeholder(tf.float32, [], name="x")
@@ -628,19 +629,46 @@ def test_what_is_drawn_has_the_same_law(op: str) -> None:
     assert (np.abs(counts[0] - counts[1]) < 5 * np.sqrt(2 * counts[0])).all()
 
 
-@pytest.mark.parametrize("op", sorted(RANDOM - COMPOSED))
+@pytest.mark.parametrize("op", sorted(RANDOM))
 def test_what_is_drawn_is_left_open(op: str) -> None:
     """A mask of dropout: what is drawn has a law, and the graph goes on from it."""
     graph = tf.Graph()
     with graph.as_default():
         x = V1.placeholder(tf.float32, [2, 3], name="x")
         noise = getattr(tf.raw_ops, op)(**_drawing(op, tf.shape(x)), name="noise")
-        tf.multiply(x, noise, name="y")
+        tf.multiply(x, tf.cast(noise, tf.float32), name="y")
     nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
     made = tf_model.translate(nodes, "g", "d")
-    law = "random_uniform" if "Uniform" in op else "random_normal"
-    assert f"noise = {law}(; shape = [2, 3], dtype = f32)" in made.text
-    assert "y = multiply(x, noise)" in made.text
+    assert f"noise = {_law(op)}" in made.text
+    assert "y = multiply(x, " in made.text
+
+
+def _law(op: str) -> str:
+    if "Int" in op:
+        return "random_integers(; shape = [2, 3], low = 3, high = 8, dtype = i32)"
+    name = "uniform" if "Uniform" in op else "normal"
+    law = "truncated_normal" if "Truncated" in op else f"random_{name}"
+    return f"{law}(; shape = [2, 3], dtype = f32)"
+
+
+@pytest.mark.parametrize("op", sorted(CLASSES))
+def test_classes_are_drawn_by_their_logits(op: str) -> None:
+    """The counts of theirs and of ours are those of one law."""
+    graph = tf.Graph()
+    given = {"seed": [1, 2]} if op.startswith("Stateless") else {}
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        drawn = getattr(tf.raw_ops, op)(logits=x, num_samples=10000, output_dtype=tf.int32, **given)
+        tf.identity(drawn, name="y")
+    logits = np.array([[0, 1, -np.inf], [2, 0, 0]], np.float32)
+    theirs = run(graph, [graph.get_tensor_by_name("y:0")], {"x": logits})[0]
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = irlang.loads(tf_model.translate(nodes, "g", "d").text)
+    (ours,) = made.run({"x": logits}).values()
+    assert ours.dtype == theirs.dtype == np.int32
+    for row, other in zip(theirs, ours, strict=True):
+        counts = [np.bincount(found, minlength=3) for found in (row, other)]
+        assert (np.abs(counts[0] - counts[1]) <= 5 * np.sqrt(2 * counts[0])).all()
 
 
 def test_names_are_kept_for_the_analysis() -> None:

@@ -173,6 +173,7 @@ FACTOR = "gaussian_dropout(x; rate = 0.2, training = true)"
 NORMAL = "random_normal(; shape = [20, 30, 6], mean = 1, stddev = 2)"
 UNIFORM = "random_uniform(; shape = [20, 30, 6], low = -1, high = 3)"
 BERNOULLI = "bernoulli(sigmoid(x))"
+TRUNCATED = "truncated_normal(; shape = [20, 30, 6], mean = 1, stddev = 2)"
 
 # A call, what some implementation makes of x instead, and the clause that tells.
 WRONG: dict[str, tuple[str, Callable[[Array], Any], str]] = {
@@ -213,6 +214,12 @@ WRONG: dict[str, tuple[str, Callable[[Array], Any], str]] = {
         UNIFORM, lambda x: _RNG.uniform(-1, 3.01, x.shape), "random_uniform.range"),
     "uniform of four values": (
         UNIFORM, lambda x: np.floor(_RNG.uniform(-1, 3, x.shape)) + 0.3, "random_uniform.even"),
+    "normal numbers that are not drawn again": (
+        TRUNCATED, lambda _: 1 + 2 * _normal(), "truncated_normal.range"),
+    "numbers at the ends in place of those beyond": (
+        TRUNCATED, lambda _: 1 + 2 * np.clip(1.3 * _normal(), -2, 2), "truncated_normal.bell"),
+    "a truncated normal about zero": (
+        TRUNCATED, lambda _: np.clip(2 * _normal(), -2.9, 2.9), "truncated_normal.middle"),
     "ones as often as zeros": (
         BERNOULLI, lambda x: _RNG.random(x.shape) < 0.5, "bernoulli.rate"),
 }  # fmt: skip
@@ -230,6 +237,53 @@ def test_a_wrong_result_is_told(name: str) -> None:
     first, *_ = judged(made, given)
     assert first.startswith("wrong")
     assert clause in first or clause in _all(made, given)
+
+
+WHOLE = "random_integers(; shape = [600, 6], low = -2, high = 5)"
+CLASSES = "random_categorical(log(x); count = 6)"
+# The same of whole numbers, of which the call is handed the logarithms of 1 to 3.
+WRONG_INTEGERS: dict[str, tuple[str, Callable[[Array], Any], str]] = {
+    "numbers up to the end": (
+        WHOLE, lambda _: _RNG.integers(-2, 6, (600, 6)), "random_integers.range"),
+    "numbers from behind the first": (
+        WHOLE, lambda _: _RNG.integers(-1, 5, (600, 6)), "random_integers.ends"),
+    "small numbers more often": (
+        WHOLE, lambda _: np.minimum(*_RNG.integers(-2, 5, (2, 600, 6))), "random_integers.even"),
+    "one number for every line": (
+        WHOLE, lambda _: np.repeat(_RNG.integers(-2, 5, (600, 1)), 6, 1),
+        "random_integers.independent"),
+    "classes that are as likely": (
+        CLASSES, lambda _: _RNG.integers(0, 6, (600, 6)), "random_categorical.share"),
+    "a class that is none": (
+        CLASSES, lambda _: np.full((600, 6), 6), "random_categorical.range"),
+    "the likeliest class": (CLASSES, lambda x: np.repeat(x.argmax(1)[:, None], 6, 1),
+                            "random_categorical.share"),
+    "one class for every line": (
+        CLASSES, lambda x: np.repeat(_classes(x, 1), 6, 1), "random_categorical.independent"),
+}  # fmt: skip
+
+
+def _classes(x: Array, count: int) -> Array:
+    """By the shares of the elements of a row."""
+    up = np.cumsum(x / x.sum(1, keepdims=True), 1)
+    above = _RNG.random((len(x), 1, count)) >= up[:, :, None]
+    return np.minimum(above.sum(1), 5)
+
+
+@pytest.mark.parametrize("name", WRONG_INTEGERS)
+def test_a_wrong_integer_is_told(name: str) -> None:
+    call, make, clause = WRONG_INTEGERS[name]
+    graph, catalog = model(f"y = {call}", "x: f32[600, 6] in [1, 3]", "y: i64[600, 6]")
+    made = case(graph, catalog, 5)
+    x = made.inputs["x"]
+    x[:, 2:] = 1  # so that the shares are not as if there were none
+    x[:, :2] = 3
+    given = drawn(made, 5)
+    assert all(text.startswith("agrees") for text in judged(made, given))
+    given["y"] = np.asarray(make(x.astype(np.float64)), np.int64)
+    *_, last = judged(made, given)
+    assert last.startswith("wrong")
+    assert clause in last or clause in _all(made, given)
 
 
 def _all(made: Case, given: dict[str, Array]) -> str:

@@ -94,7 +94,7 @@ class NodeBase:
         """A call whose result is that of the node. by_name: optional inputs by name."""
         return self.calls(1, op, *operands, **attrs)[0]
 
-    def calls(self, count: int, op: str, *operands: Operand, **attrs: Any) -> list[Value]:
+    def calls(self, count: int, op: str, /, *operands: Operand, **attrs: Any) -> list[Value]:
         """A call whose results are those of the node."""
         first = next((name for name in self.outputs if name), self.kind)
         names = [

@@ -35,6 +35,4 @@ LEFT_OUT: dict[str, str] = {
     "If": "unless its condition is known when the model is read, or both results have one shape",
     "Loop": _STEPS,
     "Scan": _STEPS,
-    # random numbers
-    "Multinomial": "no definition says yet what holds of classes that are drawn",
 }

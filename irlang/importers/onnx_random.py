@@ -41,10 +41,19 @@ def _bernoulli(n: Node) -> Value:
     return n.call("bernoulli", n.input(0), dtype=n.element_type("dtype", n.input(0).dtype))
 
 
+def _classes(n: Node) -> Value:
+    n.ignore("seed")
+    kind, count = n.element_type("dtype", "i32"), n.int("sample_size", 1)
+    if kind == "i64":
+        return n.call("random_categorical", n.input(0), count=count)
+    return n.call("cast", n.step("drawn", "random_categorical", n.input(0), count=count), to=kind)
+
+
 ROWS = {
     "RandomNormal": _normal,
     "RandomNormalLike": _normal_like,
     "RandomUniform": _uniform,
     "RandomUniformLike": _uniform_like,
     "Bernoulli": _bernoulli,
+    "Multinomial": _classes,
 }

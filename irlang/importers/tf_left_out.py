@@ -25,8 +25,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     _COMPLEX: ("FFT", "FFT2D", "IFFT", "RFFT", "IRFFT", "Complex", "Real", "Imag", "ComplexAbs"),
     _DRAWN: (
-        "ParameterizedTruncatedNormal", "RandomShuffle", "RandomGamma", "Multinomial",
-        "RandomPoissonV2",
+        "ParameterizedTruncatedNormal", "RandomShuffle", "RandomGamma", "RandomPoissonV2",
     ),
     _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
     _UNDEFINED: (

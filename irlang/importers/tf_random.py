@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from irlang.dtypes import DTYPES
 from irlang.importers.tf_node import Node, Row
 from irlang.importers.value import Unsupported, Value
-
-_WIDEST = 2.0  # standard deviations: what lies beyond is drawn again
 
 
 def _settings(n: Node) -> tuple[list[int], str]:
@@ -30,17 +23,6 @@ def _drawn(op: str) -> Row:
     return row
 
 
-def _truncated(n: Node) -> Value:
-    """Normal numbers of two standard deviations at most: those of a part of the distribution are
-    what its inverse makes of as large a part of all.
-    """
-    shape, kind = _settings(n)
-    part = math.erf(_WIDEST / math.sqrt(2.0))
-    share = n.step("share", "random_uniform", shape=shape, low=-part, high=part, dtype=kind)
-    number = n.step("number", "multiply", n.step("inverse", "erfinv", share), math.sqrt(2.0))
-    return n.call("clip", number, min=-_WIDEST, max=_WIDEST)  # where a share was rounded up
-
-
 def _whole(n: Node) -> Value:
     """Integers from the first bound up to the second, which is left out."""
     n.ignore("seed", "seed2")
@@ -50,28 +32,31 @@ def _whole(n: Node) -> Value:
     if not low < high:
         raise Unsupported(f"integers from {low} up to {high}, of which there are none")
     kind = n.input(len(n.given) - 1).dtype
-    share = n.step("share", "random_uniform", shape=shape, low=0.0, high=float(high - low),
-                   dtype="f64")  # fmt: skip
-    places = n.step("places", "cast", n.step("floor", "floor", share), to=kind)
-    last, first = (
-        n.const(np.full((), number, DTYPES[kind].numpy), f"{n.outputs[0]}_{name}")
-        for number, name in ((high - low - 1, "last"), (low, "first"))
-    )
-    below = n.step("below", "minimum", places, last)  # where a share was rounded up
-    return n.call("add", below, first)
+    return n.call("random_integers", shape=shape, low=low, high=high, dtype=kind)
+
+
+def _classes(n: Node) -> Value:
+    """Of every row of logits as many as are asked for."""
+    n.ignore("seed", "seed2")
+    count = int(n.known_number(1))
+    n.pass_over()
+    drawn = n.step("drawn", "random_categorical", n.input(0), count=count)
+    return n.call("cast", drawn, to=n.element_type("output_dtype", "i64"))
 
 
 ROWS: dict[str, Row] = {
+    "Multinomial": _classes,
+    "StatelessMultinomial": _classes,
     "RandomUniform": _drawn("random_uniform"),
     "RandomStandardNormal": _drawn("random_normal"),
     "RandomUniformInt": _whole,
-    "TruncatedNormal": _truncated,
+    "TruncatedNormal": _drawn("truncated_normal"),
     "StatelessRandomUniform": _drawn("random_uniform"),
     "StatelessRandomUniformV2": _drawn("random_uniform"),
     "StatelessRandomUniformInt": _whole,
     "StatelessRandomUniformIntV2": _whole,
     "StatelessRandomNormal": _drawn("random_normal"),
     "StatelessRandomNormalV2": _drawn("random_normal"),
-    "StatelessTruncatedNormal": _truncated,
-    "StatelessTruncatedNormalV2": _truncated,
+    "StatelessTruncatedNormal": _drawn("truncated_normal"),
+    "StatelessTruncatedNormalV2": _drawn("truncated_normal"),
 }

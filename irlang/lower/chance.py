@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
+from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -19,6 +20,7 @@ from irlang.lower.value import Value
 Torch = Call[TorchBuilder]
 Tf = Call[TensorFlowBuilder]
 Onnx = Call[OnnxBuilder]
+Jax = Call[JaxBuilder]
 
 
 def _channels(call: Call[Any]) -> int:
@@ -105,21 +107,165 @@ def _onnx_bernoulli(call: Onnx) -> Value | None:
     return call.build.node("Bernoulli", [p.text], [TensorInfo(p.shape, p.dtype)])[0]
 
 
+# ---- truncated normal numbers, whole numbers, classes
+
+
+def _two_off(call: Call[Any]) -> tuple[float, float, float, float]:
+    """The mean, the deviation, and the ends of what is drawn."""
+    mean, wide = float(call["mean"]), float(call["stddev"])
+    return mean, wide, mean - 2 * wide, mean + 2 * wide
+
+
+def _truncated(function: str) -> Callable[[Call[Any]], Value | None]:
+    """Of a shape, a mean, a deviation and a type."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        out = call.out
+        if out.kind != "real":
+            return None
+        mean, wide, *_ = _two_off(call)
+        dtype = call.build.dtype(out.dtype)
+        text = invoke(function, str(list(out.shape)), mean, wide, dtype=dtype)
+        noise: Value = call.build.once(text, out.shape, out.dtype, "noise")
+        return noise
+
+    return rule
+
+
+def _torch_truncated(call: Torch) -> Value:
+    out, numbers = call.out, _two_off(call)
+    empty = invoke("torch.empty", out.shape, dtype=call.build.dtype(out.dtype))
+    text = invoke("torch.nn.init.trunc_normal_", empty, *numbers)
+    return call.build.once(text, out.shape, out.dtype, "noise")
+
+
+def _jax_truncated(call: Jax) -> Value | None:
+    out = call.out
+    if out.dtype not in ("f32", "f64"):
+        return None
+    mean, wide, *_ = _two_off(call)
+    dtype = call.build.dtype(out.dtype)
+    noise = invoke("jax.random.truncated_normal", call.build.key(), -2.0, 2.0, out.shape, dtype)
+    return call.build.once(f"{mean!r} + {wide!r} * {noise}", out.shape, out.dtype, "noise")
+
+
+def _whole(
+    function: str, size: str, dtypes: str = "i32 i64", low: str = "", high: str = ""
+) -> Callable[[Call[Any]], Value | None]:
+    """Of two ends, a shape and a type. size, low, high: the names of the arguments; no name of the
+    ends where they come first.
+    """
+
+    def rule(call: Call[Any]) -> Value | None:
+        out = call.out
+        if out.dtype not in dtypes.split():
+            return None
+        ends = (int(call["low"]), int(call["high"]))
+        named = {low: ends[0], high: ends[1]} if low else {}
+        options = {size: str(list(out.shape)), **named, "dtype": call.build.dtype(out.dtype)}
+        text = invoke(function, *(() if low else ends), **options)
+        drawn: Value = call.build.once(text, out.shape, out.dtype, "drawn")
+        return drawn
+
+    return rule
+
+
+def _jax_whole(call: Jax) -> Value | None:
+    out, ends = call.out, (int(call["low"]), int(call["high"]))
+    if not all(integer_range("i64")[0] <= end <= integer_range(out.dtype)[1] for end in ends):
+        return None
+    dtype = call.build.dtype(out.dtype)
+    text = invoke("jax.random.randint", call.build.key(), out.shape, *ends, dtype)
+    return call.build.once(text, out.shape, out.dtype, "drawn")
+
+
+def _torch_classes(call: Torch) -> Value | None:
+    logits, out = call.input("logits"), call.out
+    if not out.shape[1]:
+        return None  # it takes no less than one
+    shares = invoke("torch.softmax", logits, -1)
+    text = invoke("torch.multinomial", shares, call["count"], replacement=True)
+    return call.build.once(text, out.shape, out.dtype, "drawn")
+
+
+def _classes(function: str, dtype: str) -> Callable[[Call[Any]], Value]:
+    """Of logits, a number and a type."""
+
+    def rule(call: Call[Any]) -> Value:
+        out, given = call.out, {"dtype": dtype}
+        text = invoke(function, call.input("logits"), call["count"], **given)
+        drawn: Value = call.build.once(text, out.shape, out.dtype, "drawn")
+        return drawn
+
+    return rule
+
+
+def _jax_classes(call: Jax) -> Value:
+    logits, out = call.input("logits"), call.out
+    rows = f"{call.build.full(logits)}[:, None, :]"
+    text = invoke("jax.random.categorical", call.build.key(), rows, shape=out.shape)
+    return call.build.cast(call.build.once(text, out.shape, "i64", "drawn"), out.dtype)
+
+
+def _onnx_classes(call: Onnx) -> Value | None:
+    logits, out = call.input("logits"), call.out
+    if logits.dtype != "f32" or not out.shape[1]:
+        return None
+    numbers = {"sample_size": int(call["count"]), "dtype": 7}
+    infos = [TensorInfo(out.shape, out.dtype)]
+    return call.build.node("Multinomial", [logits.text], infos, **numbers)[0]
+
+
 TORCH = {
     "bernoulli": Native("torch.bernoulli", _torch_bernoulli),
     "dropout": Native("F.dropout, F.dropout1d, F.dropout2d, F.dropout3d", _torch_drop),
     "alpha_dropout": Native("F.alpha_dropout, F.feature_alpha_dropout", _torch_alpha),
     "random_normal": Native("torch.Tensor.normal_", NORMAL),
     "random_uniform": Native("torch.Tensor.uniform_", UNIFORM),
+    "truncated_normal": Native("torch.nn.init.trunc_normal_", _torch_truncated),
+    "random_integers": Native(
+        "torch.randint", _whole("torch.randint", "size", "u8 i8 i16 i32 i64")
+    ),
+    "random_categorical": Native("torch.multinomial", _torch_classes),
 }
 TF = {
     "dropout": Native("tf.nn.dropout", _tf_drop),
     "random_normal": Native("tf.random.normal", NORMAL),
     "random_uniform": Native("tf.random.uniform", UNIFORM),
+    "truncated_normal": Native(
+        "tf.random.truncated_normal", _truncated("tf.random.truncated_normal")
+    ),
+    "random_integers": Native(
+        "tf.random.uniform",
+        _whole("tf.random.uniform", "shape", low="minval", high="maxval"),
+    ),
+    "random_categorical": Native(
+        "tf.random.categorical", _classes("tf.random.categorical", "tf.int64")
+    ),
 }
 ONNX = {
     "dropout": Native("Dropout", _onnx_drop),
     "bernoulli": Native("Bernoulli", _onnx_bernoulli),
     "random_normal": Native("RandomNormal", NORMAL),
     "random_uniform": Native("RandomUniform", UNIFORM),
+    "random_categorical": Native("Multinomial", _onnx_classes),
 }
+JAX = {
+    "truncated_normal": Native("jax.random.truncated_normal", _jax_truncated),
+    "random_integers": Native("jax.random.randint", _jax_whole),
+    "random_categorical": Native("jax.random.categorical", _jax_classes),
+}
+KERAS = {
+    "truncated_normal": Native(
+        "keras.random.truncated_normal", _truncated("keras.random.truncated_normal"), since=(3, 0)
+    ),
+    "random_integers": Native(
+        "keras.random.randint",
+        _whole("keras.random.randint", "shape", low="minval", high="maxval"),
+        since=(3, 0),
+    ),
+    "random_categorical": Native(
+        "keras.random.categorical", _classes("keras.random.categorical", '"int64"'), since=(3, 0)
+    ),
+}
+MX = {"random_integers": Native("mx.np.random.randint", _whole("mx.np.random.randint", "size"))}

@@ -109,11 +109,15 @@ class JaxBuilder(SpeltBuilder):
         text = f"jnp.{kind}({self.full(value)}, {axes_text(axes)}{dtype})"
         return self.emit(text, reduced(value.shape, axes), value.dtype)
 
+    def key(self) -> str:
+        """What a function of `jax.random` draws by: another one each time."""
+        return self.once("jax.random.key(np.random.randint(1 << 31))", (), "u32", "key").text
+
     def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
         """`jax.random`, with a key that NumPy draws when the function is called, or traced."""
         if law not in ("bernoulli", "uniform", "normal"):
             raise Unsupported(f"JAX draws nothing from the law `{law}`")
-        key = self.once("jax.random.key(np.random.randint(1 << 31))", (), "u32", "key").text
+        key = self.key()
         size, first = shape_text(shape), literal(params[0])
         if law == "bernoulli":
             return self.once(f"jax.random.bernoulli({key}, {first}, {size})", shape, "bool", "keep")

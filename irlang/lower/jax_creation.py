@@ -6,6 +6,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.legalise import is_whole
+from irlang.lower.numpy_words import logspace, window
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -61,4 +62,7 @@ CREATION: dict[str, Native] = {
     "full": Native("jnp.full", _full),
     "arange": Native("jnp.arange", _arange),
     "linspace": Native("jnp.linspace", _linspace),
+    "logspace": logspace("jnp.logspace"),
+    "bartlett_window": window("jnp.bartlett", "f64"),
+    "kaiser_window": window("jnp.kaiser", "f64", beta="beta"),
 }

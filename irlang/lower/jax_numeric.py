@@ -45,6 +45,7 @@ _PLAIN = (
 NUMERIC: dict[str, Native] = {
     **{name: plain(f"jnp.{function}") for name, function in functions(_PLAIN)},
     "gcd": plain("jnp.gcd"),
+    "round_to": plain("jnp.round", decimals="decimals"),
     "lcm": plain("jnp.lcm"),
     "polyval": plain("jnp.polyval"),
     "log_add_exp": log_add_exp("jnp"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.numpy_words import average, spread
 from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -50,6 +51,10 @@ STATISTICS: dict[str, Native] = {
     "count_nonzero": over_axes("jnp.count_nonzero"),
     "reduce_nansum": over_axes("jnp.nansum"),
     "reduce_nanmean": over_axes("jnp.nanmean"),
+    "reduce_nanprod": over_axes("jnp.nanprod"),
+    "reduce_nanvariance": spread("jnp.nanvar", "ddof"),
+    "reduce_nanstd": spread("jnp.nanstd", "ddof"),
+    "weighted_average": average("jnp.average"),
     "reduce_nanmax": over_axes("jnp.nanmax"),
     "reduce_nanmin": over_axes("jnp.nanmin"),
     "quantile": Native("jnp.quantile", _quantile),

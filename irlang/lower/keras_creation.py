@@ -5,6 +5,7 @@ from __future__ import annotations
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import is_whole
+from irlang.lower.numpy_words import logspace, window
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -62,4 +63,7 @@ CREATION: dict[str, Native] = {
     "eye": Native("ops.eye", _eye, since=KERAS_3),
     "full": Native("ops.full", _full, since=KERAS_3),
     "linspace": Native("ops.linspace", _linspace, since=KERAS_3),
+    "logspace": logspace("ops.logspace", KERAS_3),
+    "bartlett_window": window("ops.bartlett", "f32", (3, 11)),
+    "kaiser_window": window("ops.kaiser", "f32", (3, 11), beta="beta"),
 }

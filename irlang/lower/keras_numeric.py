@@ -31,6 +31,7 @@ NUMERIC: dict[str, Native] = {
     "erfinv": three(of_wide(plain("ops.erfinv"))),
     "bessel_i": three(of_wide(Native("ops.i0", _bessel_i))),
     "gcd": three(plain("ops.gcd")),
+    "round_to": three(plain("ops.round", decimals="decimals")),
     "lcm": three(plain("ops.lcm")),
     "log_add_exp": three(log_add_exp("ops")),
     "isin": three(plain("ops.isin", invert="invert")),

@@ -7,6 +7,7 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
+from irlang.lower.numpy_words import average, spread
 from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -74,6 +75,10 @@ STATISTICS: dict[str, Native] = {
     "count_nonzero": Native("ops.count_nonzero", _count, since=KERAS_3),
     "reduce_nansum": over_axes("ops.nansum", KERAS_3),
     "reduce_nanmean": over_axes("ops.nanmean", KERAS_3),
+    "reduce_nanprod": over_axes("ops.nanprod", KERAS_3),
+    "reduce_nanvariance": spread("ops.nanvar", "", KERAS_3),
+    "reduce_nanstd": spread("ops.nanstd", "", KERAS_3),
+    "weighted_average": average("ops.average", KERAS_3),
     "reduce_nanmax": over_axes("ops.nanmax", KERAS_3),
     "reduce_nanmin": over_axes("ops.nanmin", KERAS_3),
     "quantile": Native("ops.median, ops.quantile", _quantile, since=KERAS_3),

@@ -7,9 +7,10 @@ from itertools import accumulate
 from typing import Any
 
 from irlang.lower.call import Call, Native
+from irlang.lower.chance import MX as CHANCE
 from irlang.lower.labels import native
-from irlang.lower.legalise import is_whole
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
+from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.selections import MX_SELECTIONS
 from irlang.lower.spelling import functions, invoke, named, plain, turned
@@ -350,53 +351,6 @@ def _ldexp(call: Mx) -> Value:
     return call.value(invoke("mx.np.ldexp", x, power))
 
 
-# ---- made of numbers alone
-
-
-def _eye(call: Mx) -> Value | None:
-    if call.out.kind == "bool":
-        return None
-    sizes = call["rows"], call["columns"]
-    dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("mx.np.eye", *sizes, k=call["k"] or None, dtype=dtype))
-
-
-def _full(call: Mx) -> Value | None:
-    if call.out.kind != "real":
-        return None
-    dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("mx.np.full", call.out.shape, float(call["value"]), dtype=dtype))
-
-
-def _arange(call: Mx) -> Value | None:
-    """Of whole numbers, of which it is sure how many there are."""
-    ends = [call[name] for name in ("start", "stop", "step")]
-    if not all(map(is_whole, ends)):
-        return None
-    dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("mx.np.arange", *map(int, ends), dtype=dtype))
-
-
-def _linspace(call: Mx) -> Value:
-    ends = float(call["start"]), float(call["stop"])
-    dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("mx.np.linspace", *ends, call["count"], dtype=dtype))
-
-
-_WINDOWS = {
-    (0.5, 0.5): "mx.np.hanning", (0.54, 0.46): "mx.np.hamming",
-    (0.42, 0.5, 0.08): "mx.np.blackman",
-}  # fmt: skip
-
-
-def _cosine_window(call: Mx) -> Value | None:
-    """Windows that end where they begin."""
-    function = _WINDOWS.get(tuple(map(float, call["terms"])))
-    if function is None or call["periodic"] or call.out.dtype not in _WIDE:
-        return None
-    return call.value(invoke(function, call["size"], dtype=call.build.dtype(call.out.dtype)))
-
-
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal floor ceil trunc sqrt exp expm1 log log1p sin cos "
     "tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh acosh=arccosh "
@@ -471,12 +425,10 @@ TABLE: dict[str, Native] = {
     "outer": Native("mx.np.outer", _outer),
     "meshgrid": Native("mx.np.meshgrid", _meshgrid),
     "ldexp": Native("mx.np.ldexp", _ldexp),
-    "eye": Native("mx.np.eye", _eye),
-    "full": Native("mx.np.full", _full),
-    "arange": Native("mx.np.arange", _arange),
-    "linspace": Native("mx.np.linspace", _linspace),
+    "round_to": plain("mx.np.around", decimals="decimals"),
     "one_hot": Native("mx.npx.one_hot", _one_hot),
-    "cosine_window": Native("mx.np.hanning, hamming, blackman", _cosine_window),
+    **CREATION,
     **MX_SELECTIONS,
+    **CHANCE,
     **LAYERS,
 }

@@ -41,7 +41,10 @@ _VALUES_SINCE = {
 
 # What has kernels at that opset, and none later, or none at one of those that are written.
 _GONE = frozenset(
-    {"Bernoulli", "GlobalLpPool", "MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"}
+    {
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform"),
+        *("GlobalLpPool", "MaxRoiPool", "RoiAlign"),
+    }
 )
 _GONE_AT = {23: frozenset({"LpNormalization", "QuantizeLinear"})}
 _BEFORE = 21

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import is_whole
+from irlang.lower.numpy_words import window
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -67,4 +68,5 @@ CREATION: dict[str, Native] = {
     "full": Native("tf.fill", _full),
     "arange": Native("tf.range", _arange),
     "linspace": Native("tf.linspace", _linspace),
+    "kaiser_window": window("tf.signal.kaiser_window", beta="beta"),
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
+from irlang.lower.numpy_words import average, logspace
 from irlang.lower.spelling import (
     differences,
     functions,
@@ -45,4 +46,7 @@ NUMPY: dict[str, Native] = {
     "differences": _own(differences(f"{_MODULE}.diff")),
     "reduce_nansum": _own(over_axes(f"{_MODULE}.nansum")),
     "reduce_nanmean": _own(over_axes(f"{_MODULE}.nanmean")),
+    "reduce_nanprod": _own(over_axes(f"{_MODULE}.nanprod")),
+    "weighted_average": _own(average(f"{_MODULE}.average")),
+    "logspace": _own(logspace(f"{_MODULE}.logspace")),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.chance import JAX as CHANCE
 from irlang.lower.jax_creation import CREATION
 from irlang.lower.jax_layers import LAYERS
 from irlang.lower.jax_matrices import MATRICES
@@ -20,6 +21,7 @@ TABLE: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **LAYERS, **CREATION, **MATRICES, **NUMERIC, **STATISTICS,
     **JAX_SIGNALS,
     **JAX_SELECTIONS,
+    **CHANCE,
 }  # fmt: skip
 
 # What flows back to values inside of a function, which JAX differentiates as a whole.

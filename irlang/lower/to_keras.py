@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.chance import KERAS as CHANCE
 from irlang.lower.keras_attention import ATTENTION
 from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_creation import CREATION
@@ -29,7 +30,7 @@ from irlang.lower.to_jax import TAKEN, TAPPED
 _ROWS: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
     **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS, **ATTENTION,
-    **KERAS_SIGNALS, **KERAS_SELECTIONS,
+    **KERAS_SIGNALS, **KERAS_SELECTIONS, **CHANCE,
 }  # fmt: skip
 TABLE = with_words(_ROWS, WORDS, LOSS_WORDS)
 

@@ -43,6 +43,12 @@ def _linspace(call: Torch) -> Value:
     return call.value(invoke("torch.linspace", *ends, call["count"], dtype=_type(call)))
 
 
+def _logspace(call: Torch) -> Value:
+    ends = float(call["start"]), float(call["stop"])
+    options = {"base": float(call["base"]), "dtype": _type(call)}
+    return call.value(invoke("torch.logspace", *ends, call["count"], **options))
+
+
 _WINDOWS = {
     (0.5, 0.5): "torch.hann_window",
     (0.54, 0.46): "torch.hamming_window",
@@ -58,6 +64,16 @@ def _cosine_window(call: Torch) -> Value | None:
     return call.value(invoke(function, call["size"], periodic=periodic, dtype=_type(call)))
 
 
+def _bartlett(call: Torch) -> Value:
+    options = {"periodic": call["periodic"], "dtype": _type(call)}
+    return call.value(invoke("torch.bartlett_window", call["size"], **options))
+
+
+def _kaiser(call: Torch) -> Value:
+    options = {"periodic": call["periodic"], "beta": float(call["beta"]), "dtype": _type(call)}
+    return call.value(invoke("torch.kaiser_window", call["size"], **options))
+
+
 CREATION: dict[str, Native] = {
     "cosine_window": Native(
         "torch.hann_window, torch.hamming_window, torch.blackman_window", _cosine_window
@@ -66,4 +82,7 @@ CREATION: dict[str, Native] = {
     "full": Native("torch.full", _full),
     "arange": Native("torch.arange", _arange),
     "linspace": Native("torch.linspace", _linspace),
+    "logspace": Native("torch.logspace", _logspace),
+    "bartlett_window": Native("torch.bartlett_window", _bartlett),
+    "kaiser_window": Native("torch.kaiser_window", _kaiser),
 }

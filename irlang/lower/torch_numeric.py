@@ -48,6 +48,7 @@ def _polygamma(call: Torch) -> Value:
 NUMERIC: dict[str, Native] = {
     **{name: plain(f"torch.{function}") for name, function in functions(_PLAIN)},
     "gcd": plain("torch.gcd"),
+    "round_to": plain("torch.round", decimals="decimals"),
     "lcm": plain("torch.lcm"),
     "log_add_exp": log_add_exp("torch"),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),

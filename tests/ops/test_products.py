@@ -202,6 +202,14 @@ def test_images(data: st.DataObject) -> None:
 
 @given(start=st.integers(-8, 8), stop=st.integers(-8, 8), count=st.integers(0, 9))
 @few
+def test_powers_evenly_apart(start: int, stop: int, count: int) -> None:
+    expected = np.logspace(start / 4, stop / 4, count, base=3)
+    agrees("logspace", {}, expected, operations=64, magnitude=10.0, start=start / 4, stop=stop / 4,
+           count=count, base=3, to="f64")  # fmt: skip
+
+
+@given(start=st.integers(-8, 8), stop=st.integers(-8, 8), count=st.integers(0, 9))
+@few
 def test_numbers_evenly_apart(start: int, stop: int, count: int) -> None:
     expected = np.linspace(start / 4, stop / 4, count)
     agrees("linspace", {}, expected, operations=4, magnitude=2.0, start=start / 4, stop=stop / 4,

@@ -82,6 +82,18 @@ def test_windows_are_those_of_torch(size: int, periodic: bool) -> None:
         assert np.abs(expected - result.value).max() <= 32 * 2.0**-53  # of terms of size 1
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_further_windows_are_those_of_torch(size: int, periodic: bool) -> None:
+    for name, native, options in (
+        ("bartlett_window", torch.bartlett_window, {}),
+        ("kaiser_window", torch.kaiser_window, {"beta": 14.5}),
+    ):
+        result = call(name, {}, size=size, periodic=periodic, to="f64", **options)["y"]
+        expected = native(size, periodic=periodic, dtype=torch.float64, **options).numpy()
+        assert np.abs(expected - result.value).max() <= 64 * 2.0**-53  # of terms of size 1
+
+
 def test_an_empty_window_and_one_of_a_single_sample() -> None:
     assert call("cosine_window", {}, size=0, to="f64")["y"].value.shape == (0,)
     assert np.isinf(call("cosine_window", {}, size=1, to="f64")["y"].radius).all()

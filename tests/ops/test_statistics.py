@@ -31,8 +31,27 @@ def test_counts_and_sums_without_nan(data: st.DataObject, keepdims: bool) -> Non
     agrees("count_nonzero", {"x": x}, expected, **asked)
     agrees("reduce_nansum", {"x": x}, np.nansum(x, **options), **rounded, **asked)
     agrees("reduce_nanmean", {"x": x}, np.nanmean(x, **options), **rounded, **asked)
+    finite = np.where(np.isinf(x), 1.5, x)
+    with np.errstate(all="ignore"):
+        agrees("reduce_nanprod", {"x": finite}, np.nanprod(finite, **options), **rounded, **asked)
+        agrees(
+            "reduce_nanvariance", {"x": finite}, np.nanvar(finite, **options), **rounded, **asked
+        )
+        agrees("reduce_nanvariance", {"x": finite}, np.nanvar(finite, ddof=2, **options),
+               correction=2, **rounded, **asked)  # fmt: skip
     agrees("reduce_nanmax", {"x": x}, np.nanmax(x, **options), **asked)
     agrees("reduce_nanmin", {"x": x}, np.nanmin(x, **options), **asked)
+
+
+@given(data=st.data())
+@few
+def test_weighted_average(data: st.DataObject) -> None:
+    x = data.draw(reals(data.draw(shapes(least=1, low=1))))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    weights = data.draw(reals((x.shape[axis],), 0.25, 2))
+    expected = np.average(x, axis, weights)
+    agrees("weighted_average", {"x": x, "weights": weights}, expected, operations=30, magnitude=6.0,
+           axis=axis)  # fmt: skip
 
 
 @given(
