@@ -267,7 +267,8 @@ def _classes(x: Array, count: int) -> Array:
     """By the shares of the elements of a row."""
     up = np.cumsum(x / x.sum(1, keepdims=True), 1)
     above = _RNG.random((len(x), 1, count)) >= up[:, :, None]
-    return np.minimum(above.sum(1), 5)
+    found: Array = np.minimum(above.sum(1), 5)
+    return found
 
 
 @pytest.mark.parametrize("name", WRONG_INTEGERS)

@@ -132,8 +132,11 @@ def _truncated(function: str) -> Callable[[Call[Any]], Value | None]:
     return rule
 
 
-def _torch_truncated(call: Torch) -> Value:
+def _torch_truncated(call: Torch) -> Value | None:
+    """It divides by the deviation."""
     out, numbers = call.out, _two_off(call)
+    if not numbers[1]:
+        return None
     empty = invoke("torch.empty", out.shape, dtype=call.build.dtype(out.dtype))
     text = invoke("torch.nn.init.trunc_normal_", empty, *numbers)
     return call.build.once(text, out.shape, out.dtype, "noise")
