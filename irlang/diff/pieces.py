@@ -93,7 +93,9 @@ def pieces(
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
             if free_turn:
-                idiom, *beside_it = (composed(free, Chooser(f"{seed} {turn}")) for turn in turns)
+                made = [composed(free, Chooser(f"{seed} {turn}")) for turn in turns]
+                # some are of no call, of operators of which few take numbers such as a piece has
+                idiom, *beside_it = [one for one in made if one] or [()]
             edge = (number + around) % _EDGE == 0
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
             if edge and again < _WIDE:
