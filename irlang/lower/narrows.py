@@ -105,6 +105,11 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     },
 }
 
+# PyTorch, with which Keras may compute, refuses all else.
+_IN_BETWEEN = (
+    ("shares", _SHARES, "BinaryCrossentropy: y_true is either 0 or 1"),
+    ("chances", _CHANCES, "BinaryCrossentropy: y_pred is a probability, a value in [0, 1]"),
+)
 _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e-2"
 
 # The same of what is taken without a word, but of which nothing is promised.
@@ -122,6 +127,8 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "categorical_cross_entropy": (
             ("distributions", _ROWS, "CategoricalCrossentropy: labels are one-hot"),
         ),
+        "binary_cross_entropy": _IN_BETWEEN,
+        "binary_focal_cross_entropy": _IN_BETWEEN,
     },
 }
 
