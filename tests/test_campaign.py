@@ -288,6 +288,22 @@ def test_a_known_culprit_is_looked_into_at_times() -> None:
     assert not seen.explains(graph, "tf", "wrong")
 
 
+def test_a_call_that_is_right_by_itself_explains_nothing() -> None:
+    """Calls that are wrong together are looked into, whatever one of them has shown; so often."""
+    graph = _graph("model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = relu(a)\n}")
+    known = [("torch", "wrong", calls_of("tanh", {})), ("torch", "wrong", calls_of("relu", {}))]
+    seen = Seen(collections.Counter(dict.fromkeys(known, 2)))
+    assert seen.explains(graph, "torch", "wrong")
+    looked = [
+        number
+        for number in range(1, 20)
+        if not seen.explains(graph, "torch", "wrong", together=True)
+    ]
+    assert looked == [1, 2, 4, 8, 16]
+    whole = Seen(collections.Counter({("torch", "wrong", calls_of("tanh + relu", {})): 2}))
+    assert whole.explains(graph, "torch", "wrong", together=True)
+
+
 def test_what_another_process_has_looked_into_is_known() -> None:
     """As met twice: the second of it is the other's."""
     graph = _graph("model m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n}")

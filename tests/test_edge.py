@@ -9,7 +9,7 @@ import irlang
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
 from irlang.diff.calls import Case, judge_call
-from irlang.diff.programs import EDGE, make_case, program_seed
+from irlang.diff.programs import EDGE, fed, make_case, program_seed
 from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
 from irlang.diff.weighing import differentiated
@@ -615,3 +615,28 @@ def test_angles_that_are_well_known_are_rounded_as_others_are(
     ):
         (verdict,) = judge_call(case, node, fed, {"y": got.astype(kind)}, "numpy")
         assert verdict.verdict == expected
+
+
+def test_edges_of_several_inputs_meet_where_all_calls_go_by_elements() -> None:
+    """Infinity times a, plus infinity times b, is NaN where a and b differ in sign, and infinite
+    where they were added up before: a place needs three numbers.
+    """
+    ports = "a: f32[7, 29], b: f32[7, 29], x: f32[7, 29]"
+    graph = case(ports, "add(multiply(x, a), multiply(x, b))").graph
+    met = 0
+    for number in range(8):
+        made = fed(graph, builtin(), number * 8, False, True, lambda _: True)
+        assert made is not None
+        a, b, x = (made.inputs[name] for name in "abx")
+        with np.errstate(all="ignore"):
+            apart, whole = x * a + x * b, x * (a + b)
+        met += bool(np.any(np.isnan(apart) & np.isinf(whole)))
+    assert met >= 4
+
+
+def test_a_third_operand_is_at_edges_in_many_places() -> None:
+    graph = case("a: f32[200], b: f32[200], x: f32[200]", "addcmul(x, a, b)").graph
+    values = {name: np.zeros(200, np.float32) for name in graph.inputs}
+    found = with_edges_apart(graph, values, 3, crossing=[tuple(graph.inputs)])
+    for array in found.values():
+        assert len(np.unique(array)) >= 12  # NaN is one

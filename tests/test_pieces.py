@@ -118,6 +118,15 @@ def test_operators_without_an_idiom_have_no_pieces() -> None:
     assert not list(pieces(Settings((), 3, ops=("lstm",)), 0, builtin(), lambda _: True))
 
 
+@pytest.mark.parametrize("together", [1, 6])
+@pytest.mark.parametrize("others", [(), ("sqrt",)])
+def test_operators_that_take_no_reals_end_no_batch(together: int, others: tuple[str, ...]) -> None:
+    """What is composed begins with reals, so that there may be nothing of them among six."""
+    whole = ("one_hot", "bit_not", "bit_count", "bit_and", "bit_or", "gcd", *others)
+    settings = Settings(("torch",), 1, ops=whole)
+    assert len(list(pieces(settings, 0, builtin(), lambda _: True, 24, together))) > 12
+
+
 def test_most_idioms_can_be_drawn_by_themselves() -> None:
     known = idioms(builtin().names())
     made = [generate(builtin(), seed, piece=one).graph for seed, one in enumerate(known)]

@@ -209,6 +209,33 @@ def test_keras_inside_tensorflow_has_the_layers_of_its_release() -> None:
     assert "LayerNormalization" not in str(small(LAYERS, "old").code)
 
 
+def test_convolutions_in_groups_are_composed_where_a_release_has_no_kernel() -> None:
+    """TensorFlow 2.4 refuses all of them along one axis or two, and with them the whole program."""
+    text = (
+        "nnir 1\nmodel m(x: f32[1, 4, 5, 5], w: f32[2, {}, 3, 3]) -> y: f32[1, 2, 3, 3] "
+        "{{ y = conv(x, w; groups = {}) }}\n"
+    )
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    pretend(Added("tf-2.12", "tf", "2.12.0", "3.11.7", ("tensorflow-cpu==2.12.0",)))
+    for target, own in (
+        ("tf-2.4", "tf.nn.conv2d("), ("tf-2.4:keras", "layers.Conv2D("),
+        ("tf-2.12", "tf.nn.conv2d("), ("tf-2.12:keras", "layers.Conv2D("),
+    ):  # fmt: skip
+        assert own in str(small(text.format(4, 1), target).code)
+        grouped = str(small(text.format(2, 2), target).code)
+        assert (own in grouped) == target.startswith("tf-2.12")
+
+
+def test_classes_of_more_than_a_matrix_are_composed_on_theano() -> None:
+    """Its softmax of logits is one of matrices."""
+    pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
+    text = "nnir 1\nmodel m(x: f32[{0}], t: f32[{0}]) -> y: f32[] {{ y = {1}(x, t) }}\n"
+    for call, most in (("categorical_cross_entropy", 2), ("categorical_cross_entropy_probs", 3)):
+        for rank in (2, 3):
+            code = str(small(text.format(", ".join("2" * rank), call), "old").code)
+            assert ("CategoricalCrossentropy" in code) == (rank <= most)
+
+
 def test_keras_2_on_theano_computes_in_single_precision() -> None:
     pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
     found = small("nnir 1\nmodel m(x: f64[4]) -> y: f64[4] { y = relu(x) }\n", "old")

@@ -34,6 +34,7 @@ from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, whole_edges, with_edges_apart
 from irlang.gen.extreme import at_extreme
 from irlang.gen.layout import is_pointwise, swept
+from irlang.gen.lines import in_line
 from irlang.gen.pattern import has_slopes, pattern
 from irlang.gen.ranges import admitted, demands
 from irlang.graph import Graph, Node
@@ -142,7 +143,8 @@ def cases_apart(
             fruitless.had(name, name in met)
         made += list(_daring(made, dares))
         if not grad and around >= ends:
-            made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]
+            ends_of = _at_extremes(made, catalog, start, preferred, asked)
+            made += [one for one in ends_of if able(one)]
         yield from ((number, start, one) for one in made)
 
 
@@ -155,7 +157,9 @@ def _daring(made: Sequence[Case], dares: Able) -> Iterator[Case]:
                 yield replace(one, manner=replace(one.manner, bold=True))
 
 
-def _at_extremes(made: Sequence[Case], catalog: Catalog, seed: int, own: Own) -> Iterator[Case]:
+def _at_extremes(
+    made: Sequence[Case], catalog: Catalog, seed: int, own: Own, asked: Asked
+) -> Iterator[Case]:
     """The calls of some programs once more, each by itself, with a number at an end among their
     attributes, where one is valid there; fed with usual numbers, so that it alone is odd. Where
     NaN comes of that, a definition's formula has met what it was not written for.
@@ -164,7 +168,9 @@ def _at_extremes(made: Sequence[Case], catalog: Catalog, seed: int, own: Own) ->
         graph = at_extreme(node, catalog, seed, own)
         if graph is None:
             continue
-        case = with_balls(Case(graph, inputs(graph, seed), {}, catalog))
+        graph, _ = kept_to(graph, asked, bool(seed % 2))
+        given = in_line(graph, inputs(graph, seed), asked, catalog, seed)
+        case = with_balls(Case(graph, given, {}, catalog))
         balls = [(case.balls or {}).get(name) for name in graph.nodes[0].outputs]
         if not any(ball is None or np.any(ball.value != ball.value) for ball in balls):
             yield case
@@ -205,7 +211,8 @@ def case_apart(
     graph = generate(
         catalog, seed, ops=ops or None, apart=names, preferred=own, limits=limits
     ).graph
-    graph, within = kept_to(graph, asked if around % _UNASKED else {}, bool(seed % 2))
+    asked = asked if around % _UNASKED else {}
+    graph, within = kept_to(graph, asked, bool(seed % 2))
     if grad:
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):
@@ -219,7 +226,7 @@ def case_apart(
     for turn in range(_TURNS):
         if turn == 1:  # more than edges may be at fault
             base = informed(base, seed, _weights(graph))
-        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept, within)
+        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept, within, asked)
         called = [node for node in graph.nodes if graph.loss not in node.outputs]
         unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
         if not unknown:
@@ -239,11 +246,12 @@ def _at_edges(
     mixed: bool,
     kept: Mapping[str, int],
     within: frozenset[str],
+    asked: Asked,
 ) -> Case | None:
     """A program fed with edges; None where it breaks a precondition on values.
 
-    base: with the other values. kept: see `case_apart`. within: what keeps to its range. Several
-    edges together have no value more often than one.
+    base: with the other values. kept and asked: see `case_apart`. within: what keeps to its range.
+    Several edges together have no value more often than one.
     """
     graph, catalog = base.graph, base.catalog
     graph = replace(graph, inputs=dict(graph.inputs), params=dict(graph.params))
@@ -272,6 +280,9 @@ def _at_edges(
         edged = {**edged, **with_edges_apart(graph, rest, seed, bound, kinds, mixed)}
     given |= {name: edged[name] for name in given if name in edged}
     params = {name: edged.get(name, array) for name, array in params.items()}
+    fed = in_line(graph, {**given, **params}, asked, catalog, seed)
+    given = {name: fed[name] for name in given}
+    params = {name: fed[name] for name in params}
     case = with_balls(Case(graph, given, params, catalog, edge=kinds != "smooth"))
     return case if case.balls is not None else None
 

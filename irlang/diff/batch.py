@@ -173,10 +173,11 @@ class _Batch:
         # What compiles takes as long for one call as for many: those that are to be alone wait
         # until the whole catalogue has had its turn.
         calls, ends = (COMPILED, 1) if all(session.compiles.values()) else (CALLS, 0)
+        asked = documented(settings.targets)
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
-            asked=documented(settings.targets), dares=session.dares, ends=ends,
+            asked=asked, dares=session.dares, ends=ends,
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.
@@ -191,12 +192,13 @@ class _Batch:
         )  # fmt: skip
         self._pieces = pieces(
             settings, number, catalog, session.can_run, share, TOGETHER if session.slow() else 1,
+            asked,
         )  # fmt: skip
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
         # a batch of few operators spoils a few times alone: the next goes on in other words
         self._spoilt, self._spoils = iter(range(first, first + spoilt)), number
-        self._drawn = drawn(settings, number, catalog, session.can_run)
+        self._drawn = drawn(settings, number, catalog, session.can_run, asked)
         self._localised: list[Found] = []  # of programs
         self.found: list[Found] = []
         self.cut = False

@@ -63,7 +63,7 @@ def judge_program(
             len(found) < _LOCALISED
             and (
                 SEEN.unheard(target, verdicts)
-                or not SEEN.explains(case.graph, target, verdict, share)
+                or not SEEN.explains(case.graph, target, verdict, share, together=by_call)
             )
             and not SEEN.heard(target, verdicts)
         ):

@@ -11,12 +11,14 @@ expects (`irlang.gen.idiom.otherwise`). Between them are some that nobody wrote 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
-from irlang.diff.programs import Able, Settings, fed
+from irlang.diff.programs import Able, Asked, Settings, fed
 from irlang.diff.rounds import Rounds
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
@@ -31,6 +33,7 @@ from irlang.lower.target import ROWS, describe
 _PIECES = 192  # beside a batch
 _OF_FILES = 2  # times as many where a target is given a file: all that it holds is optimised
 _EDGE = 3  # one in so many has values at the edges of their types
+_WIDE = 1  # times that such a one is drawn for pairs of edges to have room, before it need not
 _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it may be otherwise
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
 TOGETHER = 6  # in one program where all targets compile: that takes hardly longer for more calls
@@ -60,12 +63,12 @@ def beside(targets: Sequence[str]) -> int:
 
 def pieces(
     settings: Settings, batch: int, catalog: Catalog, able: Able, count: int | None = None,
-    together: int = 1,
+    together: int = 1, asked: Asked = MappingProxyType({}),
 ) -> Iterator[tuple[int, int, Case]]:  # fmt: skip
     """The number, the seed and the program of each of the pieces beside a batch.
 
     able: whether any target can run a program. count: how many have their turn, if not all.
-    together: how many are one program.
+    together: how many are one program. asked: as of `make_case`.
     """
     each = beside(settings.targets)
     ops = settings.ops or None
@@ -90,13 +93,19 @@ def pieces(
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
             if free_turn:
-                idiom, *beside_it = (composed(free, Chooser(f"{seed} {turn}")) for turn in turns)
+                made = [composed(free, Chooser(f"{seed} {turn}")) for turn in turns]
+                # some are of no call, of operators of which few take numbers such as a piece has
+                idiom, *beside_it = [one for one in made if one] or [()]
+            edge = (number + around) % _EDGE == 0
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
+            if edge and again < _WIDE:
+                limits = replace(limits, elements=256, many=210)
             graph = generate(
                 catalog, seed, ops=ops, limits=limits, piece=idiom, beside=beside_it
             ).graph
-            edge = (number + around) % _EDGE == 0
-            case = fed(graph, catalog, seed, settings.grad, edge, able) if graph.nodes else None
+            case = (
+                fed(graph, catalog, seed, settings.grad, edge, able, asked) if graph.nodes else None
+            )
             if case is not None:
                 kept = seed, case
                 if case.edge or not _has_idle(case):

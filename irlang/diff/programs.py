@@ -6,12 +6,14 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
@@ -22,13 +24,16 @@ from irlang.gen.anew import Balls, Values, anew
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
 from irlang.gen.draw import varied
-from irlang.gen.edge import on_grid, with_edges
+from irlang.gen.edge import on_grid, with_edges, with_edges_apart
+from irlang.gen.layout import is_pointwise
+from irlang.gen.lines import in_line
 from irlang.gen.rare import SHARE, common
 from irlang.graph import Graph, with_loss
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 
+Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 32  # programs that go to a worker together
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
@@ -36,10 +41,14 @@ _OF_EACH = 2  # programs of a batch for each operator of a campaign that has but
 _PIECES = (1, 2)  # of every four programs those made of idioms alone: there passes fire
 _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
+_TURNS = 4  # of programs at edges, in two of which all that go by elements have them in pairs
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
 
 
 Able: TypeAlias = Callable[[Case], bool]
+# What targets document to ask for beside a definition, by operator.
+Asked: TypeAlias = Mapping[str, Sequence[ast.Require]]
+_NOTHING: Asked = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +67,16 @@ class Settings:
 
 
 def drawn(
-    settings: Settings, number: int, catalog: Catalog, able: Able = lambda _: True
+    settings: Settings,
+    number: int,
+    catalog: Catalog,
+    able: Able = lambda _: True,
+    asked: Asked = _NOTHING,
 ) -> Iterator[tuple[int, int, Case | None]]:
     """All that is drawn for the programs of a batch, with the number of the program and the seed.
 
-    Where nothing could be judged, and there is no case, another is drawn. able: as of `make_case`.
+    Where nothing could be judged, and there is no case, another is drawn. able and asked: as of
+    `make_case`.
     A campaign of few operators that is to last so long, and not to run so many, has few: its calls
     apart would have no turn again before chains of one operator have all been run.
     """
@@ -72,7 +86,7 @@ def drawn(
     for place in range(number * BATCH, number * BATCH + count):
         for attempt in range(_ATTEMPTS):
             seed = program_seed(settings.seed, place, attempt)
-            case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able)
+            case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able, asked)
             yield place, seed, case
             if case is not None:
                 coverage.note(case.graph)
@@ -96,12 +110,14 @@ def make_case(
     coverage: Coverage | None = None,
     grad: bool = False,
     able: Able = lambda _: True,
+    asked: Asked = _NOTHING,
 ) -> Case | None:
     """A generated program with values; None where the oracle could judge none of its outputs.
 
     ops: that it may call; if none are said, one program in some may call those that few have.
     grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
-    able: whether any target can run a program; one that none can is not worth an oracle.
+    able: whether any target can run a program; one that none can is not worth an oracle. asked:
+    what lines of inputs and parameters are to keep to.
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do. One
@@ -115,11 +131,17 @@ def make_case(
     if seed // _ATTEMPTS % 4 in _PIECES:
         how.update(size=_PIECE_CALLS, pieces=100)
     graph = generate(catalog, seed, ops=ops or None, **how).graph
-    return fed(graph, catalog, seed, grad, seed // _ATTEMPTS % EDGE == 0, able)
+    return fed(graph, catalog, seed, grad, seed // _ATTEMPTS % EDGE == 0, able, asked)
 
 
 def fed(
-    graph: Graph, catalog: Catalog, seed: int, grad: bool, edge: bool, able: Able
+    graph: Graph,
+    catalog: Catalog,
+    seed: int,
+    grad: bool,
+    edge: bool,
+    able: Able,
+    asked: Asked = _NOTHING,
 ) -> Case | None:
     """A program with values; None where no target can run it or the oracle could judge nothing.
 
@@ -130,16 +152,20 @@ def fed(
         graph, catalog = trainable(graph, catalog, seed)
         edge = False
     given = inputs(graph, seed)
-    if edge:
-        given = with_edges(graph, given, seed)
     params = initial_values(graph, seed)
+    if edge:
+        given, params = _edged(graph, given, params, catalog, seed)
     coarse = grad and seed // _ATTEMPTS % _COARSE == 1
     if coarse:
         given, params = on_grid(graph, given), on_grid(graph, params)
+    drawn = {**given, **params}
+    kept = in_line(graph, drawn, asked, catalog, seed)
+    given, params = {name: kept[name] for name in given}, {name: kept[name] for name in params}
     case = Case(graph, given, params, catalog, edge=edge)
     if not able(case):
         return None
-    case = with_balls(case) if edge or coarse else informed(case, seed)
+    arranged = [name for name, array in kept.items() if array is not drawn[name]]
+    case = with_balls(case) if edge or coarse else informed(case, seed, arranged)
     if case.balls is None:
         return None
     found = [case.balls[value] for value in graph.outputs.values()]
@@ -149,6 +175,26 @@ def fed(
         case.edge |= not all(_held(graph.values[n], b) for n, b in case.balls.items())
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
+
+
+def _edged(
+    graph: Graph, given: Values, params: Values, catalog: Catalog, seed: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Inputs with values at the edges of their types, and parameters as they are.
+
+    Where all calls go element by element edges meet one another in one program in two, in every
+    second of these those of parameters too: what an optimiser takes out of a sum is another number
+    where one factor is infinite and the other 0, which are hardly ever drawn for one place.
+    """
+    turn = seed // _ATTEMPTS % _TURNS
+    if not turn % 2 or not all(is_pointwise(n.expansion(catalog)) for n in graph.nodes):
+        return with_edges(graph, dict(given), seed), dict(params)
+    both = {**given, **(params if turn == _TURNS - 1 else {})}
+    kinds = {name: graph.values[name].kind for name in both}
+    bound = [name for name, kind in kinds.items() if kind == "int"]
+    met = tuple(name for name, kind in kinds.items() if kind != "bool")
+    found = with_edges_apart(graph, both, seed, bound, crossing=[met])
+    return {name: found[name] for name in given}, {n: found.get(n, a) for n, a in params.items()}
 
 
 def with_balls(case: Case) -> Case:

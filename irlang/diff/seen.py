@@ -38,12 +38,14 @@ class Seen:
     culprits: by target, verdict and calls, how many programs hold them since. refusals: by target
     and reason, how often there was room for one. symptoms: of calls at the edges of their types.
     behind: by target and operator, how often it was looked for others in a call that is wrong.
+    patterns: by target, verdict and operators, how often such calls were wrong together.
     """
 
     culprits: Counter[tuple[str, str, Calls]] = field(default_factory=Counter)
     refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
     symptoms: set[Symptom] = field(default_factory=set)
     behind: Counter[tuple[str, str]] = field(default_factory=Counter)
+    patterns: Counter[tuple[str, str, tuple[str, ...]]] = field(default_factory=Counter)
 
     def clear(self) -> None:
         """Forgets all."""
@@ -51,6 +53,7 @@ class Seen:
         self.refusals.clear()
         self.symptoms.clear()
         self.behind.clear()
+        self.patterns.clear()
 
     def known(self) -> Known:
         """What has been looked into, for other processes to `learn`."""
@@ -77,23 +80,32 @@ class Seen:
                 held = calls_of(one.operator, one.attributes)
                 self.culprits.setdefault((one.target, one.verdict.verdict, held), 1)
 
-    def explains(self, graph: Graph, target: str, verdict: str, share: float = 0.0) -> bool:
+    def explains(
+        self, graph: Graph, target: str, verdict: str, share: float = 0.0, together: bool = False
+    ) -> bool:
         """Whether a program that disagrees holds a known culprit; counts it.
 
         Of those that hold it the second is looked into, the fourth and so on: an operator may have
         several faults, and what is often at fault stands beside others. One whose calls lack an
         attribute that the known fault needs has another. share: of a program's calls that calls
         which are wrong together must be at least to explain it: what is wrong with a product and a
-        quotient says little of a normalisation that has these among its parts.
+        quotient says little of a normalisation that has these among its parts. together: whether
+        every call is known to be right by what it was fed, so that what is wrong with one call
+        explains nothing; but what the same operators have shown together does.
         """
         held = [
             culprit
             for culprit in self.culprits
             if culprit[:2] == (target, verdict)
             and _holds(graph, culprit[2])
-            and (len(culprit[2]) == 1 or len(culprit[2]) >= share * len(graph.nodes))
+            and _says_of(culprit[2], graph, share, together)
         ]
         self.culprits.update(held)
+        if together:
+            called = target, verdict, tuple(sorted(node.op.name for node in graph.nodes))
+            self.patterns[called] += 1
+            if self.patterns[called] & (self.patterns[called] - 1):
+                return True
         return bool(held) and all(self.culprits[one] & (self.culprits[one] - 1) for one in held)
 
     def looks_behind(self, target: str, operator: str) -> bool:
@@ -154,6 +166,11 @@ def _holds(graph: Graph, wanted: Calls) -> bool:
         any(node.op.name == name and said.issubset(_all_said(node)) for node in graph.nodes)
         for name, said in wanted
     )
+
+
+def _says_of(calls: Calls, graph: Graph, share: float, together: bool) -> bool:
+    """Whether a culprit that a program holds says something of it: see `Seen.explains`."""
+    return not together if len(calls) == 1 else len(calls) >= share * len(graph.nodes)
 
 
 def _all_said(node: Node) -> Iterable[str]:

@@ -182,7 +182,9 @@ def _crossed(
     operands: tuple[str, ...],
     admitted: Mapping[str, Sequence[int]],
 ) -> dict[str, Array]:
-    """The operands of a call at all edges in turn, each for as long as the one before needs."""
+    """The operands of a call at all edges in turn, each for as long as the one before needs; where
+    that is more than half of the elements, at any edge in any place.
+    """
     found: dict[str, Array] = {}
     each = 1
     for name in dict.fromkeys(operands):
@@ -196,7 +198,11 @@ def _crossed(
         if name not in bound or name in admitted:
             _widen(graph, name, place)
         begin = int(random.integers(each * len(numbers)))
-        found[name] = crossed(values[name].shape, numbers, each, begin)
+        shape = values[name].shape
+        some = 2 * each <= values[name].size
+        found[name] = (
+            crossed(shape, numbers, each, begin) if some else random.choice(numbers, shape)
+        )
         each *= len(numbers)
     return found
 

@@ -81,6 +81,8 @@ def _classes(kind: str, options: Options, prediction: str, target: str = "target
             return None
         if given is None or call.has("weight") or x.rank < 2:
             return None
+        if call.build.backend == "theano" and prediction == "logits" and x.rank > 2:
+            return None  # its softmax there is one of matrices
         axis = call.axis("axis", x.rank)
         t = moved(call, t, axis, x.rank - 1) if t.rank == x.rank else t
         x = moved(call, x, axis, x.rank - 1)

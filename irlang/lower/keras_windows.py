@@ -29,6 +29,7 @@ from irlang.lower.legalise import (
     channels_first,
     channels_last,
     filling,
+    groupable,
     windows,
 )
 from irlang.lower.spelling import invoke
@@ -55,8 +56,10 @@ def _conv(call: Keras) -> Value | None:
     if not spaced(frame) or steps is None:
         return None
     w = call.input("w")
-    if call["groups"] != 1 and (call.build.version, call.build.backend) == (2, "theano"):
-        return None
+    if call["groups"] != 1 and call.build.version == 2:
+        known = frame.rank == MOST_SPACE or groupable(call.build.release, frame.rank)
+        if _on_theano(call) or not (known or call.dares()):
+            return None
     kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
     options = {
         **steps, "padding": padding, "groups": None if call["groups"] == 1 else call["groups"],

@@ -21,6 +21,17 @@ B = TypeVar("B", bound=Builder)
 _WHOLE = 2**53  # up to which a whole number beside a real one is written as it is
 
 
+# The release of TensorFlow since which convolutions on a processor are oneDNN's, which has groups.
+_GROUPED = (2, 9)
+
+
+def groupable(release: tuple[int, ...], rank: int) -> bool:
+    """Whether a release of TensorFlow takes convolutions in groups along so many axes, on a
+    processor; none says that it is the current one.
+    """
+    return rank != 3 and (not release or release >= _GROUPED)
+
+
 def all_are(numbers: Sequence[int], number: int) -> bool:
     """Whether all numbers are this one."""
     return all(size == number for size in numbers)

@@ -17,6 +17,7 @@ from irlang.parser import parse_expr
 
 _SIGNS = "all({0}.. < {1}..) (target[{0}..] == 1 or target[{0}..] == -1)"
 _SHARES = "all(s.. < S..) 0 <= target[s..] <= 1"
+_CHANCES = _SHARES.replace("target", "probs")
 _UNITS = ("units", "1 <= H", "units: positive integer, the dimensionality of the output")
 
 # Keras refuses it in `Conv` itself, of which that is documented as well.
@@ -57,6 +58,7 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ),
         "binary_cross_entropy": (
             ("shares", _SHARES, "BCELoss: targets are numbers between 0 and 1"),
+            ("chances", _CHANCES, "binary_cross_entropy: input is probabilities"),
         ),
         "binary_cross_entropy_logits": (
             ("shares", _SHARES, "BCEWithLogitsLoss: targets are numbers between 0 and 1"),
@@ -89,11 +91,25 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ),
         "linspace": (("positive", "1 <= count", "tf.raw_ops.LinSpace: num is more than 0"),),
     },
+    "theano": {
+        "one_hot": (
+            (
+                "classes",
+                "all(s.. < S..) 0 <= ids[s..] < depth",
+                "K.one_hot: num_classes is the number of classes to consider",
+            ),
+        ),
+    },
     "keras 2": {
         "thresholded_relu": (("threshold", "0 <= theta", "ThresholdedReLU: theta is >= 0"),),
     },
 }
 
+# PyTorch, with which Keras may compute, refuses all else.
+_IN_BETWEEN = (
+    ("shares", _SHARES, "BinaryCrossentropy: y_true is either 0 or 1"),
+    ("chances", _CHANCES, "BinaryCrossentropy: y_pred is a probability, a value in [0, 1]"),
+)
 _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e-2"
 
 # The same of what is taken without a word, but of which nothing is promised.
@@ -111,6 +127,8 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "categorical_cross_entropy": (
             ("distributions", _ROWS, "CategoricalCrossentropy: labels are one-hot"),
         ),
+        "binary_cross_entropy": _IN_BETWEEN,
+        "binary_focal_cross_entropy": _IN_BETWEEN,
     },
 }
 
@@ -121,7 +139,8 @@ def narrower(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
     if "keras" not in (described.framework, described.mode):
         return _conditions(described.framework)
     old = described.framework != "keras" or described.release < (3,)
-    return {**_conditions("keras"), **(_conditions("keras 2") if old else {})}
+    on_theano = _conditions("theano") if described.mode == "theano" else {}
+    return {**_conditions("keras"), **(_conditions("keras 2") if old else {}), **on_theano}
 
 
 def unpromised(target: str) -> Mapping[str, tuple[ast.Require, ...]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import Windows, all_are, channels_last, moved
+from irlang.lower.legalise import Windows, all_are, channels_last, groupable, moved
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import MOST_SPACE, PLANE, biased, framed, listed, result
@@ -72,11 +72,11 @@ def _kernel(call: Tf) -> Value:
 
 def _spread(call: Tf, frame: Windows) -> bool:
     """Whether there is no kernel on a processor."""
-    deep = frame.rank == MOST_SPACE and call["groups"] != 1
+    grouped = call["groups"] != 1 and not groupable(call.build.release, frame.rank)
     both = not all_are(frame.dilation, 1) and (
         frame.rank == MOST_SPACE or not all_are(frame.stride, 1)
     )
-    return both or deep or not 1 <= frame.rank <= MOST_SPACE
+    return both or grouped or not 1 <= frame.rank <= MOST_SPACE
 
 
 def _convolution(call: Tf) -> Value | None:

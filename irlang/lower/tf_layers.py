@@ -9,7 +9,15 @@ from dataclasses import replace
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
-from irlang.lower.legalise import Windows, all_are, around, channels_last, moved, windows
+from irlang.lower.legalise import (
+    Windows,
+    all_are,
+    around,
+    channels_last,
+    groupable,
+    moved,
+    windows,
+)
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import (
@@ -58,7 +66,8 @@ def _conv(call: Tf) -> Value | None:
         return None
     # TensorFlow has one or the other, on a processor with three axes one alone
     spread = not all_are(frame.dilation, 1) and (rank == 3 or not all_are(frame.stride, 1))
-    if (spread or (rank == 3 and call["groups"] != 1)) and not call.dares():
+    grouped = call["groups"] != 1 and not groupable(call.build.release, rank)
+    if (spread or grouped) and not call.dares():
         return None
     weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
     stride, dilation = frame.stride, frame.dilation

@@ -1,0 +1,85 @@
+"""Values that keep to what a framework documents of whole lines of a tensor: that they add up to 1.
+
+A range says which numbers one element may be (`irlang.gen.added.kept_to`), and nothing of several
+together. Where values break such a condition, operands that it reads are arranged anew along one of
+their axes, in a few ways, and the first that keeps to it is taken. Which one that is does not
+matter here: the condition itself is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from irlang import ast
+from irlang.catalog import Catalog
+from irlang.equations import TensorInfo
+from irlang.gen.added import breaks, reads
+from irlang.graph import Graph, Node
+from irlang.interp.draws import generator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LEAST, _MOST = 0.05, 1.0  # what a share is made of: no edge of a type stands in the way of a sum
+_ONE = "one"  # a 1 where the largest element is, beside zeros
+_SHARES = "shares"  # of the sum of a line
+
+
+def in_line(
+    graph: Graph,
+    values: Mapping[str, Array],
+    rows: Mapping[str, Sequence[ast.Require]],
+    catalog: Catalog,
+    seed: int,
+) -> dict[str, Array]:
+    """The values of inputs and parameters; those anew that a condition on lines speaks of, and that
+    broke it.
+
+    rows: the conditions by operator. What no arrangement meets stays as it is.
+    """
+    found = dict(values)
+    for node in graph.nodes:
+        for wanted in rows.get(node.op.name, ()):
+            if reads(node.op, wanted) and breaks(node, wanted, found, catalog):
+                found.update(_arranged(graph, node, wanted, found, catalog, seed))
+    return found
+
+
+def _arranged(
+    graph: Graph,
+    node: Node,
+    wanted: ast.Require,
+    values: Mapping[str, Array],
+    catalog: Catalog,
+    seed: int,
+) -> dict[str, Array]:
+    """The first operand with which a call keeps to a condition; none where there is none."""
+    spoken = {part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)}
+    for formal, name in node.feeds().items():
+        if formal not in spoken or name not in values:
+            continue
+        for array in _arrangements(graph.values[name], values[name], seed):
+            if not breaks(node, wanted, {**values, name: array}, catalog):
+                return {name: array}
+    return {}
+
+
+def _arrangements(info: TensorInfo, array: Array, seed: int) -> Iterator[Array]:
+    """A tensor whose lines along one axis are a single 1, or shares of a whole."""
+    if not array.size or info.kind == "bool":
+        return
+    ways = (_ONE, _SHARES) if generator(seed, "lines").integers(2) else (_SHARES, _ONE)
+    axes = range(array.ndim)
+    with np.errstate(all="ignore"):
+        plain = np.nan_to_num(np.asarray(array, np.float64))
+    for way, axis in product(ways if info.kind == "real" else (_ONE,), axes):
+        if way == _ONE:
+            places = np.argmax(plain, axis=axis, keepdims=True)
+            lines = np.zeros(array.shape)
+            np.put_along_axis(lines, places, 1.0, axis)
+        else:
+            parts = np.clip(np.abs(plain), _LEAST, _MOST)
+            lines = parts / np.sum(parts, axis=axis, keepdims=True)
+        yield lines.astype(array.dtype)
