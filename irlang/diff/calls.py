@@ -16,7 +16,15 @@ from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.refine import Refiner
-from irlang.diff.verdict import FINDINGS, Verdict, judge, only_shapes, softened, worst
+from irlang.diff.verdict import (
+    FINDINGS,
+    Verdict,
+    is_of_type,
+    judge,
+    only_shapes,
+    softened,
+    worst,
+)
 from irlang.graph import Graph, Node, alone
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
@@ -88,8 +96,11 @@ def judge_call(
     gives, by result, what rounded factors add to the radius that its equations tell.
     """
     values = case.graph.values
-    if any(array.shape != values[name].shape for name, array in fed.items()):
-        return []  # what gave it has been judged: there is no oracle for a tensor of another shape
+    if any(
+        array.shape != values[name].shape or not is_of_type(values[name], array, target)
+        for name, array in fed.items()
+    ):
+        return []  # what gave it has been judged: there is no oracle for what is another tensor
     loaded = {name: load(values[name], array) for name, array in fed.items()}
     open_ = node.expansion(case.catalog).is_open
     reals = [array for array in loaded.values() if array.dtype.kind == "f"]

@@ -185,14 +185,19 @@ def only_shapes(target: str) -> bool:
     return target.endswith(":shapes")
 
 
+def is_of_type(info: TensorInfo, array: np.ndarray[Any, Any], target: str) -> bool:
+    """Whether a target's array has the type that is declared, or what stands for it there."""
+    narrowed = info.dtype == "i64" and array.dtype == np.int32 and is_short(target)
+    return bool(array.dtype == DTYPES[info.dtype].numpy) or narrowed
+
+
 def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Verdict:
     """Judges an output."""
     array = np.asarray(got)
     if array.shape != info.shape:
         message = f"shape {list(array.shape)}, not {list(info.shape)}"
         return Verdict(name, target, "wrong", message=message)
-    narrowed = info.dtype == "i64" and array.dtype == np.int32 and is_short(target)
-    if array.dtype != DTYPES[info.dtype].numpy and not narrowed:
+    if not is_of_type(info, array, target):
         message = f"type {array.dtype}, not {DTYPES[info.dtype].numpy}"
         return Verdict(name, target, "wrong", message=message)
     if not array.size or only_shapes(target):

@@ -13,7 +13,7 @@ from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import functions, invoke, named, plain, turned
+from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -425,7 +425,7 @@ TABLE: dict[str, Native] = {
     "outer": Native("mx.np.outer", _outer),
     "meshgrid": Native("mx.np.meshgrid", _meshgrid),
     "ldexp": Native("mx.np.ldexp", _ldexp),
-    "round_to": plain("mx.np.around", decimals="decimals"),
+    "round_to": of_wide(plain("mx.np.around", decimals="decimals")),
     "one_hot": Native("mx.npx.one_hot", _one_hot),
     **CREATION,
     **MX_SELECTIONS,

@@ -30,8 +30,8 @@ def _own(row: Native) -> Native:
     """A row for the types that NumPy has."""
 
     def rule(call: Tf) -> Value | Sequence[Value] | None:
-        given = (value.dtype for value in call.values.values())
-        return None if "bf16" in given else row.rule(call)
+        types = {call.out.dtype, *(value.dtype for value in call.values.values())}
+        return None if "bf16" in types else row.rule(call)
 
     return replace(row, rule=rule, since=_SINCE)
 
