@@ -296,10 +296,14 @@ class Relations(Centred):
             if not ends.finite or not ends.pieces:
                 continue
             below = max(0.0, *(-self.value(one, box, facts).low for one in (a, b)))
-            slack = self._slack_of_average(weight + error, error + 2 * below, ends.magnitude)
+            weights = weight + error, error + 2 * below
+            slack = self._slack_of_average(*weights, ends.magnitude)
+            # what is added is not negative, so that rounding changes it by a share of itself
+            positive = ends.low >= 0 and not below
+            lost = self._slack_of_average(*weights, ends.low) if positive else slack
             low = min(ends.low * (weight + error), ends.low * weight)
             high = max(ends.high * (weight + error), ends.high * weight)
-            return self.cut(found, low - slack, high + slack, "an average of two numbers")
+            return self.cut(found, low - lost, high + slack, "an average of two numbers")
         return found
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:

@@ -22,12 +22,12 @@ from irlang.interp.unfolding import small
 
 _WRITTEN = 6  # definitions by which an expression is written out, at most
 _ATOMS = 2  # elements whose ranges are halved
-_HALVINGS = 10  # of one piece
-_LOOKED_AT = 200  # pieces of one expression
+_HALVINGS = 20  # of one piece
+_LOOKED_AT = 600  # pieces of one expression
 _BOUNDING = 40  # pieces by which the ends of a product are found
 _SOON = 12  # and by which there has to be something that its interval did not say
 _LITTLE = 15 / 16  # of what that says, the pieces saying no more than that
-_WORK = 6000  # expressions that all pieces of a call may evaluate
+_WORK = 20000  # expressions that all pieces of a call may evaluate
 _WHY = "no piece of the range of {names} gives one"
 
 Piece = tuple[tuple[Numbers, ...], int]  # where the elements lie, and how often that was halved
@@ -64,7 +64,7 @@ class Splits(Diagonals):
         self._work = before
         if made is None:
             return found
-        names = ", ".join(sorted({atom.tensor for atom, _ in atoms}))
+        names = ", ".join(sorted({_called(atom) for atom, _ in atoms}))
         self.reasons.append(_WHY.format(names=names))
         return replace(made, origins=frozenset())
 
@@ -83,7 +83,7 @@ class Splits(Diagonals):
             ends = self._ends_of_pieces(own, atom, numbers, found, box, facts)
             self._spent += self._work
             self._work = before
-            return self.cut(found, *ends, f"no piece of the range of {atom.tensor} gives more")
+            return self.cut(found, *ends, f"no piece of the range of {_called(atom)} gives more")
         return found
 
     def _made_of(self, expr: eq.Expr, atom: eq.Expr, box: Limits) -> eq.Expr | None:
@@ -156,6 +156,12 @@ class Splits(Diagonals):
                 return None
             left += [(part, halved + 1) for part in _halves(piece)]
         return None
+
+
+def _called(atom: eq.Read) -> str:
+    """The name of a tensor, without the number of the call that it is inside of."""
+    number, _, name = atom.tensor.partition(".")
+    return name if number.isdigit() else atom.tensor
 
 
 def _halves(piece: tuple[Numbers, ...]) -> list[tuple[Numbers, ...]]:
