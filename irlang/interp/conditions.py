@@ -11,8 +11,8 @@ from typing import TypeGuard
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.extremes import UNFOLDED, Extremes, is_truth
-from irlang.interp.interval import Numbers, join, meet, number
-from irlang.interp.range_eval import Limits
+from irlang.interp.interval import Numbers, interval, join, meet, number, truth
+from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.unfolding import small
 from irlang.scalar import SCALARS
 
@@ -60,6 +60,24 @@ class Conditions(Extremes):
         if len(arms) != len(parts) or not arms or len(conditions) != 1:
             return None
         return eq.Apply("select", (*conditions, arms[True], arms[False]))
+
+    def as_one(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A comparison, none of its sides being NaN, in a proof in which two elements are one: of
+        these two, or of what is one of them and a number.
+        """
+        if self._equal is None:
+            return found
+        one, other = (self.copies(arg, box) for arg in expr.args)
+        if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
+            return truth([OF_ITSELF[expr.function]])
+        if self.kind(expr.args[0]) != "real":
+            return found
+        first, second = (self.sum_of(arg, box, facts) for arg in expr.args)
+        gap = first.plus(second, -1.0)
+        if gap.factors:
+            return found
+        ends = interval(gap.constant - gap.error, gap.constant + gap.error)
+        return meet(found, self.own.apply(expr.function, [ends, number(0.0)], "bool")[0])
 
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""

@@ -20,7 +20,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.centred import Centred
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
-from irlang.interp.interval import Numbers, join, meet, truth
+from irlang.interp.interval import Numbers, join, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
@@ -55,10 +55,8 @@ class Relations(Centred):
         """A result, given those of its arguments, less what relations between them exclude."""
         found = super().related(expr, found, args, box, facts)
         function = expr.function
-        if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
-            one, other = (self.copies(arg, box) for arg in expr.args)
-            if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
-                return truth([OF_ITSELF[function]])
+        if function in OF_ITSELF and not any(a.nan for a in args):
+            return self.as_one(expr, found, box, facts)
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
@@ -246,8 +244,10 @@ class Relations(Centred):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self.done() or expr.where is not None or expr.body is None:
+        if self.done() or expr.body is None:
             return found
+        if expr.where is not None:
+            return self._chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
         if expr.kind in ("max", "min") and self.kind(expr) == "real":
@@ -276,6 +276,19 @@ class Relations(Centred):
             return found
         why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
         return self.cut(found, least, math.inf, why)
+
+    def _chosen_terms(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A sum of the terms that a condition holds for, none of them negative: as of all terms, of
+        which the others are 0. That of a segment holds for the row that it is read for.
+        """
+        if expr.kind != "sum" or found.low != 0 or self.kind(expr) != "real":
+            return found
+        assert expr.where is not None
+        assert expr.body is not None
+        body = eq.Apply("select", (expr.where, expr.body, eq.Const(0.0)))
+        every = eq.Reduce("sum", expr.binders, None, body)
+        placed = self.aside(lambda: self._placed(every, box, facts))
+        return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
 
     def _on_circle(self, terms: Sequence[eq.Expr], found: Numbers, box: Limits) -> Numbers:
         """A sum of two squares that add up to 1."""
@@ -432,8 +445,9 @@ class Relations(Centred):
             for name, ends in box.items()
             if len(names) == 1 and ends[1] <= inner[names[0]][1]
         ]
-        for choice in tried:
-            term = settled(eq.substitute(expr.body, choice))
+        terms = [settled(eq.substitute(expr.body, choice)) for choice in tried]
+        chosen = self.selected(expr, box)
+        for term in terms if chosen is None else (*terms, chosen):
             met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
             if met.pieces and expr.kind == "max" and not met.below:
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.diagonals import Diagonals
-from irlang.interp.interval import Numbers, hull, join
+from irlang.interp.interval import Numbers, hull, join, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
 
@@ -140,15 +142,24 @@ class Splits(Diagonals):
         self, body: eq.Expr, atoms: list[tuple[eq.Read, Numbers]], box: Limits, facts: Facts
     ) -> Numbers | None:
         """What all pieces give; None where one of them is not finite when nothing is left to do."""
+
+        def value_of(piece: Sequence[Numbers]) -> Numbers:
+            known: dict[eq.Expr, Numbers] = dict(facts)
+            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
+            return self.value(body, box, known)
+
+        ranges = tuple(numbers for _, numbers in atoms)
+        # what an end of a range gives, every piece gives that has it
+        ends = product(*((number(one.low), number(one.high)) for one in ranges))
+        if not all(value_of(corner).finite for corner in ends):
+            return None
         made: list[Numbers] = []
-        left: list[Piece] = [(tuple(numbers for _, numbers in atoms), 0)]
+        left: list[Piece] = [(ranges, 0)]
         for _ in range(_LOOKED_AT):
             if not left:
                 return join(*made)
             piece, halved = left.pop()
-            known: dict[eq.Expr, Numbers] = dict(facts)
-            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
-            value = self.value(body, box, known)
+            value = value_of(piece)
             if value.finite:
                 made.append(value)
                 continue
