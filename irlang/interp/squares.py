@@ -166,7 +166,8 @@ class Squares(Pooled):
         sum_ = self.whole(expr.args[0], box).plus(self.whole(expr.args[1], box))
         if len(sum_.factors) != 2:
             return found
-        end = self.upper(sum_, box, facts) ** 2 / 4 * (1 + 4 * self.own.row.unit)
+        most = self.upper(sum_, box, facts)
+        end = most * most / 4 * (1 + 4 * self.own.row.unit)
         return self.cut(found, -math.inf, end + self.own.least, "two parts share one whole")
 
     def likeness(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -359,11 +360,11 @@ class Squares(Pooled):
             renamed: dict[str, eq.Expr] = {a: eq.Index(b) for a, b in zip(own, its, strict=False)}
             looks = [settled(eq.substitute(one, renamed)) for one in self.looks(body, own)]
             if any(one in looks for one in self.looks(base, its)):
-                ratio = scale**2 / times * square[1]
+                ratio = scale * scale / times * square[1]
                 size = ratio * self.interval(other, box, {}).magnitude
                 largest = scale * self.value(body, own, {}).magnitude
                 rounding = (4 * count + 12) * self.own.row.unit
-                error = rounding * max(size, largest**2 * square[1])
+                error = rounding * max(size, largest * largest * square[1])
                 lost = 4 * self.own.least * (max(1.0, ratio * count) + 2 * largest)
                 lost *= max(1.0, square[1])
                 if math.isfinite(error):
