@@ -22,7 +22,7 @@ _FEW = 16  # elements that are tried one by one
 _EXTREMES = ("max", "min")
 _DEEP = 6  # maxima inside one another
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
-_FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
+FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
 
 
 class Extremes(Circles):
@@ -53,7 +53,7 @@ class Extremes(Circles):
             return None
         names = [name for name, _ in expr.binders]
         best: float | None = None
-        for depth, body in enumerate(self._written_out(expr.body, inner, _FURTHER)):
+        for depth, body in enumerate(self._written_out(expr.body, inner, FURTHER)):
             if depth >= UNFOLDED and best is not None:
                 break
             found = self._reached(body, inner, names, facts)

@@ -17,14 +17,14 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.centred import Centred
 from irlang.interp.elements import Sum
-from irlang.interp.extremes import UNFOLDED
+from irlang.interp.extremes import FURTHER, UNFOLDED
 from irlang.interp.interval import Numbers, join, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
+from irlang.interp.swapped import Swapped
 from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
 
@@ -36,7 +36,7 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 
 
-class Relations(Centred):
+class Relations(Swapped):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -259,6 +259,8 @@ class Relations(Centred):
             inner = self.inner_box(expr, box)
             terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
             found = self._on_circle(terms, found, box)
+        if expr.kind == "sum" and 0 <= found.low < 1.0 < found.magnitude:
+            found = self.aside(partial(self.by_swapping, expr, found, box))
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
@@ -361,11 +363,13 @@ class Relations(Centred):
         inner = self.inner_box(expr, box)
         if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
             return 0.0
-        *_, body = (expr.body, *self._written_out(expr.body, inner))
+        bodies = [expr.body, *self._written_out(expr.body, inner, FURTHER)]
+        body = bodies[min(len(bodies) - 1, UNFOLDED)]
         names = [name for name, _ in expr.binders]
-        least = self._beside(body, names, inner, box, facts)
-        if least > 0:
-            return least
+        for one in dict.fromkeys((body, bodies[-1])):
+            least = self._beside(one, names, inner, box, facts)
+            if least > 0:
+                return least
         by_place = any(_by_place(part, names) for part in eq.walk(body))
         met = sum(map(_meets, eq.walk(body)))
         counts = isinstance(body, eq.Apply) and body.function == "real"
