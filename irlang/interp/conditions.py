@@ -179,8 +179,9 @@ class Conditions(Extremes):
             numbers = self.value(inner, box, facts) if eq.indices(inner) <= box.keys() else None
             if numbers is None or numbers.nan or self.kind(inner) != "real" or self.own.flush:
                 return part
-            difference = isinstance(inner, eq.Apply) and inner.function == "-"
-            sides = inner.args if difference else (inner, eq.Const(0.0))
+            sides: tuple[eq.Expr, ...] = (inner, eq.Const(0.0))
+            if isinstance(inner, eq.Apply) and inner.function == "-":
+                sides = inner.args
             below = eq.Apply("select", (eq.Apply("<", sides), eq.Const(-1.0), eq.Const(0.0)))
             return eq.Apply("select", (eq.Apply(">", sides), eq.Const(1.0), below))
 
