@@ -110,6 +110,15 @@ def _one_number(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     return np.broadcast_to(kept, shape)
 
 
+def _equal_along(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """Equal numbers along one axis, others elsewhere, with all of their digits: the mean of equal
+    numbers may be rounded to another, so that it is above the largest of them.
+    """
+    axis = int(numbers.integers(len(shape))) if shape else 0
+    made = _even(numbers, tuple(1 if at == axis else size for at, size in enumerate(shape)), ends)
+    return np.broadcast_to(made, shape)
+
+
 def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     """Zero but for one element."""
     made = np.full(shape, _nearest_zero(ends))
@@ -145,6 +154,8 @@ _CHOICES = (
     *_PLAIN, (ZERO, _one_number, _one_number),
     (HIGH, *TINY),  # a divisor that is not 0, and what it is too small for
 )  # fmt: skip
+# Where rounding alone decides: numbers with all of their digits that would cancel without it.
+_ROUNDED = (_equal_along, _equal_along, _nearly_constant)
 _ALIKE = 7  # of so many tries one has inputs that are equal to others, if some are alike
 _FIRST_ALIKE = 2
 
@@ -192,6 +203,17 @@ def tries(
         yield {**plain, **(_alike(graph, ranges, made, numbers) if alike else made)}
         if number % 2:
             yield from itertools.islice(tiny, 1)
+
+
+def rounded(graph: Graph, seed: int) -> Iterator[dict[str, Array]]:
+    """Values for all inputs, without end, which a framework may round in another order than the
+    definitions do: numbers that are equal along an axis, or nearly equal.
+    """
+    ranges = {name: port.within for name, port in graph.inputs.items() if port.within is not None}
+    for number in itertools.count():
+        numbers = generator(seed, f"rounded {number}")
+        chosen = {name: _ROUNDED[int(numbers.integers(len(_ROUNDED)))] for name in ranges}
+        yield _one(graph, ranges, chosen, numbers)
 
 
 def _one(

@@ -16,7 +16,7 @@ import numpy as np
 
 from irlang.analysis.confirm import Frameworks, Programs, Shown
 from irlang.analysis.near import Beside, nearest
-from irlang.analysis.patterns import CONSTANT, stored, tries
+from irlang.analysis.patterns import CONSTANT, rounded, stored, tries
 from irlang.analysis.probe import Place, Probe, probes
 from irlang.analysis.pursue import Pursuit, Values, shaken
 from irlang.analysis.subject import Subject
@@ -44,6 +44,7 @@ _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
 _FIRST = 0.25  # of the patience, for the first: what is found soon comes before what is hard
 _NEIGHBOURS = 8  # tries beside inputs that only the oracle breaks
 _ASKED = 40  # tries of a framework alone, at last
+_ROUNDED = 48  # and of numbers that rounding alone sets apart
 _EDGES = 4  # inputs at the end of a domain beside which a framework is asked
 _SPARE = 0.25  # of the time, over it, for a framework to close in on what the oracle has found
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
@@ -183,6 +184,8 @@ class Search:
         large = all(_is_large(self._watched(one)) for one in wanted if one.node.name in left)
         count = _SURE if large else _ASKED
         starts = list(itertools.islice(tries(self.subject.graph, self.seed), count))
+        if not large:
+            starts += itertools.islice(rounded(self.subject.graph, self.seed), _ROUNDED)
         pairs = [(node, values) for node in left.values() for values in starts]
         for (node, values), shown in zip(pairs, programs.confirm(pairs), strict=True):
             before = self.found.get(node.name)

@@ -22,12 +22,15 @@ from irlang.scalar import SCALARS
 
 _NESTED = 3  # maxima inside one another
 # reductions of which the first is no less (True), or no more, than the second of the same terms,
-# those of a sum not being negative; `the` is one of them, whichever is chosen
+# those of a sum not being negative, those of a product neither and 1 at most; `the` is one of
+# them, whichever is chosen
 _ORDERED = frozenset(
     {(kind, kind, below) for kind in ("sum", "max", "min") for below in (True, False)}
     | {("sum", "max", True), ("sum", "min", True), ("max", "min", True), ("min", "max", False)}
+    | {("prod", "min", False), ("prod", "the", False)}
     | {("sum", "the", True), ("max", "the", True), ("min", "the", False)}
 )
+_BEYOND = frozenset({("sum", True), ("prod", False)})
 
 
 class Bounds(Sums):
@@ -170,14 +173,11 @@ class Bounds(Sums):
     def _bounds_of_reduction(
         self, term: eq.Reduce, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
-        """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
+        """Terms of a reduction, all of them on one side of it, that are elements of `rest`."""
         inner = self.inner_box(term, box)
         if inner is None or term.where is not None or term.body is None:
             return
-        if term.kind == "sum":
-            if not below or self.value(term.body, inner, {}).low < 0:
-                return
-        elif term.kind != ("max" if below else "min"):
+        if not self._is_beyond(term.kind, term.body, below, inner):
             return
         free = {name: inner[name] for name, _ in term.binders}
         patterns = list(self._patterns(term.body, free, inner))
@@ -214,6 +214,15 @@ class Bounds(Sums):
             whole = match(part, other, free, found) and len(found) == len(free)
             if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def _is_beyond(self, kind: str, body: eq.Expr, below: bool, inner: Limits) -> bool:
+        """Whether a reduction is no less (`below`), or no more, than any of its terms: a sum of
+        what is not negative, a product of shares.
+        """
+        if kind in ("max", "min"):
+            return (kind == "max") == below
+        terms = self.value(body, inner, {}) if (kind, below) in _BEYOND else None
+        return terms is not None and terms.low >= 0 and (kind == "sum" or terms.high <= 1)
 
     def extreme(self, expr: eq.Expr, box: Limits) -> eq.Reduce | None:
         """The largest of some elements, or the least, for one that is read where that is."""

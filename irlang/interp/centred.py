@@ -56,7 +56,7 @@ class Centred(Somewhere):
         # how far the mean of what is left is from 0, and what rounding makes of each
         off = max(self.upper(Sum({}).plus(total, sign), box, facts) for sign in (1, -1)) / count
         lost = body.error + self.own.row.unit * self.interval(base, inner, {}).magnitude
-        most = half**2 + 2 * off * (half + off) + lost * (2 * (2 * half + off) + lost)
+        most = half * half + 2 * off * (half + off) + lost * (2 * (2 * half + off) + lost)
         end = count * most * _SLACK * (1 + self.own.changed_by(count + 2))
         end += count * self.own.least
         if not 0 <= end < found.magnitude:

@@ -11,8 +11,8 @@ from typing import TypeGuard
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.extremes import UNFOLDED, Extremes, is_truth
-from irlang.interp.interval import Numbers, join, meet, number
-from irlang.interp.range_eval import Limits
+from irlang.interp.interval import Numbers, interval, join, meet, number, truth
+from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.unfolding import small
 from irlang.scalar import SCALARS
 
@@ -61,6 +61,24 @@ class Conditions(Extremes):
             return None
         return eq.Apply("select", (*conditions, arms[True], arms[False]))
 
+    def as_one(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A comparison, none of its sides being NaN, in a proof in which two elements are one: of
+        these two, or of what is one of them and a number.
+        """
+        if self._equal is None:
+            return found
+        one, other = (self.copies(arg, box) for arg in expr.args)
+        if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
+            return truth([OF_ITSELF[expr.function]])
+        if self.kind(expr.args[0]) != "real":
+            return found
+        first, second = (self.sum_of(arg, box, facts) for arg in expr.args)
+        gap = first.plus(second, -1.0)
+        if gap.factors:
+            return found
+        ends = interval(gap.constant - gap.error, gap.constant + gap.error)
+        return meet(found, self.own.apply(expr.function, [ends, number(0.0)], "bool")[0])
+
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""
         if self._masks is None:
@@ -72,11 +90,13 @@ class Conditions(Extremes):
         it is if that holds, or not.
         """
         plain = self.unfolded(expr, box, UNFOLDED, truths=False)
-        for condition, sites in self._truths(plain, box).items():
+        truths = self._truths(plain, box)
+        compared = [_elements(condition) for condition in truths]
+        for (condition, sites), kept in zip(truths.items(), compared, strict=True):
             # what it compares stays an element, of which more is known where it holds
-            kept = frozenset(part for part in eq.walk(condition) if isinstance(part, eq.Read))
             body = self.unfolded(expr, box, UNFOLDED, kept, truths=False)
-            if len(sites) < 2 and not _stands_beside(kept, body):
+            again = len(sites) > 1 or compared.count(kept) > 1  # as `a <= b` and `b <= a`
+            if not again and not _stands_beside(kept, body):
                 continue
             parts = self._truths(body, box).get(condition, {})
             arms = []
@@ -130,6 +150,7 @@ class Conditions(Extremes):
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""
         body = self.unfolded(expr, box, UNFOLDED)
+        body = self._signs_chosen(body, box, facts) if small(body) else body
         parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
         # one that hangs on an index that is bound further in is another for every term there
         parts = [part for part in parts if eq.indices(part.args[0]) <= box.keys()]
@@ -144,6 +165,27 @@ class Conditions(Extremes):
                     arms.append(self.aside(partial(self.value, chosen, box, known)))
             found = self._either(found, arms)
         return found
+
+    def _signs_chosen(self, body: eq.Expr, box: Limits, facts: Facts) -> eq.Expr:
+        """An expression with every sign of what is no NaN as what comparisons choose; of a
+        difference, as what comparing both sides chooses, as no difference is rounded to 0.
+        """
+
+        def chosen(part: eq.Expr) -> eq.Expr:
+            part = eq.rebuild(part, chosen)
+            if not (isinstance(part, eq.Apply) and part.function == "sign"):
+                return part
+            (inner,) = part.args
+            numbers = self.value(inner, box, facts) if eq.indices(inner) <= box.keys() else None
+            if numbers is None or numbers.nan or self.kind(inner) != "real" or self.own.flush:
+                return part
+            sides: tuple[eq.Expr, ...] = (inner, eq.Const(0.0))
+            if isinstance(inner, eq.Apply) and inner.function == "-":
+                sides = inner.args
+            below = eq.Apply("select", (eq.Apply("<", sides), eq.Const(-1.0), eq.Const(0.0)))
+            return eq.Apply("select", (eq.Apply(">", sides), eq.Const(1.0), below))
+
+        return chosen(body)
 
     def _either(self, found: Numbers, arms: Sequence[Numbers]) -> Numbers:
         """A set that is what it is where a condition holds, or where it does not."""
@@ -169,6 +211,10 @@ def _stands_beside(elements: Set[eq.Expr], body: eq.Expr) -> bool:
     if isinstance(body, eq.Apply) and SCALARS[body.function].kind == "bool":
         return False
     return body in elements or any(_stands_beside(elements, p) for p in eq.children(body))
+
+
+def _elements(condition: eq.Expr) -> frozenset[eq.Expr]:
+    return frozenset(part for part in eq.walk(condition) if isinstance(part, eq.Read))
 
 
 def _is_product(part: eq.Expr) -> TypeGuard[eq.Apply]:

@@ -96,11 +96,13 @@ def known_tensor(info: eq.TensorInfo, array: Any, domain: str) -> Tensor:
         return whole(info, interval(1, 0))
     by_place = _by_indices(values) if domain != "tensor" else None
     if domain != "tensor" and by_place is None and 1 < values.size <= _SMALL:
-        regions = []
+        regions, counting = [], _counting(values)
         for at in np.ndindex(values.shape):
             box = tuple((i, i + 1) for i in at)
-            regions.append(Region(box, summary(info, values[at]), _counting(values)))
-        return merged(info, regions)
+            regions.append(Region(box, summary(info, values[at]), counting))
+        made = merged(info, regions)
+        made.body = counting
+        return made
     return whole(info, summary(info, values), by_place or _counting(values))
 
 

@@ -40,7 +40,8 @@ class Sum:
             merged[atom] = merged.get(atom, 0.0) + times * factor
         constant = self.constant + times * other.constant
         error = self.error + abs(times) * other.error
-        if constant not in (self.constant, times * other.constant) or abs(times) != 1:
+        # a number that is lost beside another one is an error, too
+        if (self.constant and other.constant) or abs(times) != 1:
             error += _SLACK * abs(constant)
         return Sum({a: f for a, f in merged.items() if f}, constant, error)
 

@@ -22,6 +22,7 @@ _FEW = 16  # elements that are tried one by one
 _EXTREMES = ("max", "min")
 _DEEP = 6  # maxima inside one another
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
+FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
 
 
 class Extremes(Circles):
@@ -51,9 +52,10 @@ class Extremes(Circles):
         if inner is None or expr.body is None:
             return None
         names = [name for name, _ in expr.binders]
-        bodies = self._written_out(expr.body, inner)
         best: float | None = None
-        for body in bodies:
+        for depth, body in enumerate(self._written_out(expr.body, inner, FURTHER)):
+            if depth >= UNFOLDED and best is not None:
+                break
             found = self._reached(body, inner, names, facts)
             best = found if best is None or (found is not None and found > best) else best
             if best is not None and best >= 1.0:
@@ -205,12 +207,12 @@ class Extremes(Circles):
             else:
                 yield arg
 
-    def _written_out(self, expr: eq.Expr, box: Limits) -> Iterator[eq.Expr]:
+    def _written_out(self, expr: eq.Expr, box: Limits, most: int = UNFOLDED) -> Iterator[eq.Expr]:
         """An expression with ever more definitions of its elements written out, while it is small
         and that changes it.
         """
         last: eq.Expr | None = None
-        for depth in range(UNFOLDED):
+        for depth in range(most):
             body = self.unfolded(expr, box, depth)
             if body == last or not small(body):
                 return

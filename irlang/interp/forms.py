@@ -385,14 +385,17 @@ def _by_squares(form: Form, ranges: Ranges, together: float) -> float:
     slack = _DOUBLE * float(np.abs(matrix).sum())
     least = float(np.linalg.eigvalsh(matrix)[0])
     sizes = [max(map(abs, ends)) for ends in ranges.values()]
-    squares = min(math.fsum(size**2 for size in sizes), together or math.inf)
-    best += min(0.0, least - slack) * squares
+    squares = min(math.fsum(size * size for size in sizes), together or math.inf)
+    if least < slack:
+        best += (least - slack) * squares
     if least >= -slack and slopes.any():
         at = np.linalg.lstsq(matrix, -slopes / 2, rcond=None)[0]
         left = float(np.abs(slopes + 2 * matrix @ at) @ sizes)
         square = float(at @ matrix @ at)
         lost = _DOUBLE * float(np.abs(at) @ np.abs(matrix) @ np.abs(at)) + left * (1 + _DOUBLE)
-        around = math.fsum((size + abs(w)) ** 2 for size, w in zip(sizes, at, strict=True))
+        around = math.fsum(
+            (size + abs(w)) * (size + abs(w)) for size, w in zip(sizes, at, strict=True)
+        )
         best = max(best, linear.get((), 0.0) - square - lost - 2 * slack * around)
     return best
 

@@ -208,7 +208,8 @@ class Lengths(Shares):
         index = (*reads[0].index[:axis], eq.Index(name), *reads[0].index[axis + 1 :])
         row = replace(reads[0], index=index)
         sum_ = Products((row, row), {**box, name: (0, extent - 1)}, (name,))
-        return self._length(row, sum_) ** 2 * (1 + 4 * self.own.row.unit)
+        length = self._length(row, sum_)
+        return length * length * (1 + 4 * self.own.row.unit)  # infinite where `**` would raise
 
     def _is_square_sum(self, look: eq.Reduce, factor: eq.Expr, sum_: Products) -> bool:
         """Whether a reduction adds up the squares of a factor over all indices of its sum."""

@@ -17,10 +17,10 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.bounds import Bounds
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
+from irlang.interp.selected import Selected
 from irlang.scalar import SCALARS, Scalar
 
 _ROUGH = 2.0**-40  # of functions and sums in double precision
@@ -32,7 +32,7 @@ _LOOKED_AT_ALIKE = 12  # where both are rounded sums
 _LOOKED_AT_OF_TWO = 4  # where both terms of two sums are
 
 
-class Monotone(Bounds):
+class Monotone(Selected):
     """An evaluator that compares sums and differences that are rounded."""
 
     _pairs: dict[Any, tuple[bool, Limits, Facts]]

@@ -194,7 +194,8 @@ class Norms(Lengths):
         numbers next to 0 were rounded.
         """
         sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
-        return 8 * sum_.count * self.own.least * (1 + sum_.count * math.hypot(*sizes) ** 2)
+        squares = math.fsum(size * size for size in sizes)
+        return 8 * sum_.count * self.own.least * (1 + sum_.count * squares)
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts

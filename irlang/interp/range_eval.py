@@ -10,7 +10,7 @@ from math import prod
 from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.arithmetic import Arithmetic
-from irlang.interp.assumptions import Facts, assume, within
+from irlang.interp.assumptions import OPPOSITE, Facts, assume, within
 from irlang.interp.interval import (
     NOTHING,
     Numbers,
@@ -127,8 +127,13 @@ class Evaluator:
         """What an expression may be by the values of elements alone."""
         return self.value(expr, box, {})
 
-    def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
-        """A value, less what the facts exclude."""
+    def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A value, less what the facts exclude, for a comparison by the difference of its sides."""
+        if isinstance(expr, eq.Apply) and expr.function in OPPOSITE:
+            gap = facts.get(eq.Apply("-", expr.args))
+            if gap is not None and not any(self.value(a, box, facts).nan for a in expr.args):
+                told = self.own.apply(expr.function, [gap, number(0)], "bool")[0]
+                found = meet(found, told)
         return meet(found, facts[expr]) if expr in facts else found
 
     def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:  # noqa: ARG002

@@ -11,32 +11,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.centred import Centred
 from irlang.interp.elements import Sum
-from irlang.interp.extremes import UNFOLDED
-from irlang.interp.interval import Numbers, join, meet, truth
+from irlang.interp.interval import Numbers, join, meet
+from irlang.interp.placed import Placed
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
-from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
 
 _HARDLY = 2.0**-10  # below 0: weights that rounding made so
 _INSIDE = 2  # elements of diagonals, one made of another
 _OF_TWO_TERMS = -0.5  # less than two terms of an entropy are, at least
-_CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
-_OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 
 
-class Relations(Centred):
+class Relations(Placed):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -55,10 +50,8 @@ class Relations(Centred):
         """A result, given those of its arguments, less what relations between them exclude."""
         found = super().related(expr, found, args, box, facts)
         function = expr.function
-        if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
-            one, other = (self.copies(arg, box) for arg in expr.args)
-            if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
-                return truth([OF_ITSELF[function]])
+        if function in OF_ITSELF and not any(a.nan for a in args):
+            return self.as_one(expr, found, box, facts)
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
@@ -246,8 +239,10 @@ class Relations(Centred):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self.done() or expr.where is not None or expr.body is None:
+        if self.done() or expr.body is None:
             return found
+        if expr.where is not None:
+            return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
         if expr.kind in ("max", "min") and self.kind(expr) == "real":
@@ -259,6 +254,8 @@ class Relations(Centred):
             inner = self.inner_box(expr, box)
             terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
             found = self._on_circle(terms, found, box)
+        if expr.kind == "sum" and 0 <= found.low < 1.0 < found.magnitude:
+            found = self.aside(partial(self.by_swapping, expr, found, box))
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
@@ -270,7 +267,7 @@ class Relations(Centred):
             return found
         least = self.aside(lambda: self._attained(expr, box, facts))
         if least is None and expr.kind == "sum" and found.low == 0:
-            placed = self.aside(lambda: self._placed(expr, box, facts))
+            placed = self.aside(lambda: self.placed(expr, box, facts))
             return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
         if least is None:
             return found
@@ -296,10 +293,14 @@ class Relations(Centred):
             if not ends.finite or not ends.pieces:
                 continue
             below = max(0.0, *(-self.value(one, box, facts).low for one in (a, b)))
-            slack = self._slack_of_average(weight + error, error + 2 * below, ends.magnitude)
+            weights = weight + error, error + 2 * below
+            slack = self._slack_of_average(*weights, ends.magnitude)
+            # what is added is not negative, so that rounding changes it by a share of itself
+            positive = ends.low >= 0 and not below
+            lost = self._slack_of_average(*weights, ends.low) if positive else slack
             low = min(ends.low * (weight + error), ends.low * weight)
             high = max(ends.high * (weight + error), ends.high * weight)
-            return self.cut(found, low - slack, high + slack, "an average of two numbers")
+            return self.cut(found, low - lost, high + slack, "an average of two numbers")
         return found
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:
@@ -336,82 +337,6 @@ class Relations(Centred):
             if all(self.value(weight, box, facts).low >= least for weight in (a, b)):
                 yield (a, u), (b, v), total.constant, total.error
 
-    def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
-        """What a sum of terms that are not negative is at least, by one at an end of every index:
-        where indices decide what a term is, as on a diagonal that counts as 0. Or by the one at an
-        index from outside, where what a term compares is one element.
-        """
-        inner = self.inner_box(expr, box)
-        if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
-            return 0.0
-        *_, body = (expr.body, *self._written_out(expr.body, inner))
-        names = [name for name, _ in expr.binders]
-        least = self._beside(body, names, inner, box, facts)
-        if least > 0:
-            return least
-        by_place = any(_by_place(part, names) for part in eq.walk(body))
-        met = sum(map(_meets, eq.walk(body)))
-        counts = isinstance(body, eq.Apply) and body.function == "real"
-        ranked = isinstance(expr.body, eq.Read) and self.is_ranked(self.meaning(expr.body, inner))
-        beside = isinstance(body, eq.Apply) and any(map(_compares, eq.walk(body)))
-        if not (by_place or counts or ranked or beside) or len(names) > _CORNERS:
-            return 0.0
-        best = 0.0
-        for at in product(*({*inner[name]} for name in names)):
-            ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
-            term = expr.body if ranked else body
-            term = settled(eq.substitute(term, ends))
-            if beside and not (by_place or counts) and sum(map(_meets, eq.walk(term))) <= met:
-                continue
-            if counts and self._holds(term, box, facts):
-                return 1.0
-            best = max(best, (self.anew(term, box) if ranked else self.value(term, box, facts)).low)
-        return best
-
-    def _holds(self, term: eq.Expr, box: Limits, facts: Facts) -> bool:
-        """Whether a condition that counts as 0 or 1 holds by what cancels in a difference."""
-        condition = self.meaning(term.args[0], box) if isinstance(term, eq.Apply) else term
-        if not isinstance(condition, eq.Apply) or condition.function not in (">", "<"):
-            return False
-        args = condition.args if condition.function == ">" else condition.args[::-1]
-        larger, smaller = (self.sum_of(arg, box, facts) for arg in args)
-        gap = smaller.plus(larger, -1.0)
-        return len(gap.factors) <= ATOMS and self.upper(gap, box, facts) + gap.error < 0
-
-    def _beside(
-        self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
-    ) -> float:
-        """What a term is at least at an index from outside, where it compares an element with
-        itself, or hangs on a sum of what does.
-        """
-        met = sum(map(_meets, eq.walk(body)))
-        for at, ends in box.items() if len(names) == 1 else ():
-            if ends[1] > inner[names[0]][1]:
-                continue
-            term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
-            sums = dict(self._at_one_place(term, box, facts))
-            if sums or sum(map(_meets, eq.walk(term))) > met:
-                least = self.value(term, box, {**facts, **sums}).low
-                if least > 0:
-                    return least
-        return 0.0
-
-    def _at_one_place(
-        self, term: eq.Expr, box: Limits, facts: Facts
-    ) -> Iterator[tuple[eq.Expr, Numbers]]:
-        """Elements that one index reads twice, as on a diagonal, and what the sums there are."""
-        for part in eq.walk(term):
-            if not isinstance(part, eq.Read) or len(set(part.index)) == len(part.index):
-                continue
-            look = self.meaning(part, box)
-            if not isinstance(look, eq.Reduce) or look.body is None:
-                continue
-            inner = self.inner_box(look, box)
-            if inner is not None:
-                written = replace(look, body=self.unfolded(look.body, inner, UNFOLDED))
-                if any(map(_meets, eq.walk(written))):
-                    yield part, self.value(written, box, facts)
-
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
         outside, as on the diagonal of a mask.
@@ -428,8 +353,9 @@ class Relations(Centred):
             for name, ends in box.items()
             if len(names) == 1 and ends[1] <= inner[names[0]][1]
         ]
-        for choice in tried:
-            term = settled(eq.substitute(expr.body, choice))
+        terms = [settled(eq.substitute(expr.body, choice)) for choice in tried]
+        chosen = self.selected(expr, box)
+        for term in terms if chosen is None else (*terms, chosen):
             met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
             if met.pieces and expr.kind == "max" and not met.below:
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
@@ -450,23 +376,3 @@ class Relations(Centred):
         end = self.aside(partial(self.beside_mean, expr, inner, box, facts))
         ends = (end, math.inf) if expr.kind == "max" else (-math.inf, end)
         return self.cut(found, *ends, "the mean lies between the least and the largest")
-
-
-def _meets(part: eq.Expr) -> bool:
-    """Whether an expression compares an element with itself, or takes it from itself."""
-    return isinstance(part, eq.Apply) and part.function in _OF_TWO and part.args[0] == part.args[1]
-
-
-def _compares(part: eq.Expr) -> bool:
-    """Whether an expression compares two elements of one tensor, or takes one from the other."""
-    if not isinstance(part, eq.Apply) or part.function not in _OF_TWO:
-        return False
-    one, other = part.args
-    return isinstance(one, eq.Read) and isinstance(other, eq.Read) and one.tensor == other.tensor
-
-
-def _by_place(part: eq.Expr, names: list[str]) -> bool:
-    """Whether an expression is one of two as indices say, one of some names among them."""
-    if not isinstance(part, eq.Apply) or part.function != "select" or eq.reads(part.args[0]):
-        return False
-    return bool(eq.indices(part.args[0]) & set(names))

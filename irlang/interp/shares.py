@@ -154,6 +154,10 @@ class Shares(Forms):
                 found = 0.0 if squared else self._by_term(look, tops, box)
                 if found:
                     return found
+                chosen = self.selected(look, box)
+                if chosen is not None and (look.kind == "max" or self.only_adds(look, box)):
+                    among = self.share(chosen, tops, rooted, squared, box, free, depth - 1)
+                    best = max(best, among)
                 inner = self._terms(look, box)
                 if inner is None or look.body is None:
                     continue

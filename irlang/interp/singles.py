@@ -150,10 +150,10 @@ class Singles(Elements):
         for one, other in (condition.args, condition.args[::-1]):
             if self.meaning(one, inner) == eq.Index(name) and name not in eq.indices(other):
                 return other
-        return _solved(condition, name)
+        return solved(condition, name)
 
 
-def _solved(condition: eq.Apply, name: str) -> eq.Expr | None:
+def solved(condition: eq.Apply, name: str) -> eq.Expr | None:
     """The index of a name that an equation of indices says it is: another, so much further on."""
     left, right = map(affine, condition.args)
     form = None if left is None or right is None else left.plus(right, -1)

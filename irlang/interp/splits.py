@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.diagonals import Diagonals
-from irlang.interp.interval import Numbers, hull, join
+from irlang.interp.interval import Numbers, hull, join, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
 
 _WRITTEN = 6  # definitions by which an expression is written out, at most
 _ATOMS = 2  # elements whose ranges are halved
-_HALVINGS = 10  # of one piece
-_LOOKED_AT = 200  # pieces of one expression
+_HALVINGS = 20  # of one piece
+_LOOKED_AT = 600  # pieces of one expression
 _BOUNDING = 40  # pieces by which the ends of a product are found
 _SOON = 12  # and by which there has to be something that its interval did not say
 _LITTLE = 15 / 16  # of what that says, the pieces saying no more than that
-_WORK = 6000  # expressions that all pieces of a call may evaluate
+_WORK = 20000  # expressions that all pieces of a call may evaluate
 _WHY = "no piece of the range of {names} gives one"
 
 Piece = tuple[tuple[Numbers, ...], int]  # where the elements lie, and how often that was halved
@@ -64,7 +66,7 @@ class Splits(Diagonals):
         self._work = before
         if made is None:
             return found
-        names = ", ".join(sorted({atom.tensor for atom, _ in atoms}))
+        names = ", ".join(sorted({_called(atom) for atom, _ in atoms}))
         self.reasons.append(_WHY.format(names=names))
         return replace(made, origins=frozenset())
 
@@ -83,7 +85,7 @@ class Splits(Diagonals):
             ends = self._ends_of_pieces(own, atom, numbers, found, box, facts)
             self._spent += self._work
             self._work = before
-            return self.cut(found, *ends, f"no piece of the range of {atom.tensor} gives more")
+            return self.cut(found, *ends, f"no piece of the range of {_called(atom)} gives more")
         return found
 
     def _made_of(self, expr: eq.Expr, atom: eq.Expr, box: Limits) -> eq.Expr | None:
@@ -140,15 +142,24 @@ class Splits(Diagonals):
         self, body: eq.Expr, atoms: list[tuple[eq.Read, Numbers]], box: Limits, facts: Facts
     ) -> Numbers | None:
         """What all pieces give; None where one of them is not finite when nothing is left to do."""
+
+        def value_of(piece: Sequence[Numbers]) -> Numbers:
+            known: dict[eq.Expr, Numbers] = dict(facts)
+            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
+            return self.value(body, box, known)
+
+        ranges = tuple(numbers for _, numbers in atoms)
+        # what an end of a range gives, every piece gives that has it
+        ends = product(*((number(one.low), number(one.high)) for one in ranges))
+        if not all(value_of(corner).finite for corner in ends):
+            return None
         made: list[Numbers] = []
-        left: list[Piece] = [(tuple(numbers for _, numbers in atoms), 0)]
+        left: list[Piece] = [(ranges, 0)]
         for _ in range(_LOOKED_AT):
             if not left:
                 return join(*made)
             piece, halved = left.pop()
-            known: dict[eq.Expr, Numbers] = dict(facts)
-            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
-            value = self.value(body, box, known)
+            value = value_of(piece)
             if value.finite:
                 made.append(value)
                 continue
@@ -156,6 +167,12 @@ class Splits(Diagonals):
                 return None
             left += [(part, halved + 1) for part in _halves(piece)]
         return None
+
+
+def _called(atom: eq.Read) -> str:
+    """The name of a tensor, without the number of the call that it is inside of."""
+    number, _, name = atom.tensor.partition(".")
+    return name if number.isdigit() else atom.tensor
 
 
 def _halves(piece: tuple[Numbers, ...]) -> list[tuple[Numbers, ...]]:

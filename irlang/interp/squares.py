@@ -166,7 +166,8 @@ class Squares(Pooled):
         sum_ = self.whole(expr.args[0], box).plus(self.whole(expr.args[1], box))
         if len(sum_.factors) != 2:
             return found
-        end = self.upper(sum_, box, facts) ** 2 / 4 * (1 + 4 * self.own.row.unit)
+        most = self.upper(sum_, box, facts)
+        end = most * most / 4 * (1 + 4 * self.own.row.unit)
         return self.cut(found, -math.inf, end + self.own.least, "two parts share one whole")
 
     def likeness(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -222,9 +223,21 @@ class Squares(Pooled):
         term = self.meaning(atom, box)
         if isinstance(term, eq.Apply) and term.function == "*" and not self._same(term, box):
             yield from self._by_squares(term, below, rest, box)
-        elif not below:
+        if not below:
             yield from self._by_mean_of_squares(term, rest, box)
             yield from self._by_middle(term, box)
+
+    def _times_square(self, term: eq.Expr, box: Limits) -> tuple[eq.Expr, float] | None:
+        """What an expression is the square of, or how many times that it is, if more than none."""
+        inner = self.square_of(term, box)
+        if inner is not None or not isinstance(term, eq.Apply) or term.function != "*":
+            return None if inner is None else (inner, 1.0)
+        for one, other in (term.args, term.args[::-1]):
+            often = self.value(one, box, {}).only
+            inner = self.square_of(self.meaning(other, box), box) if often else None
+            if inner is not None and often is not None and often > 0:
+                return inner, float(often)
+        return None
 
     def _by_squares(self, term: eq.Apply, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """Half the squares of two factors, or of what they are multiples of, where these are
@@ -332,9 +345,9 @@ class Squares(Pooled):
 
     def _by_mean_of_squares(self, term: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The mean of the squares, for the square of a mean; as often as both are multiples."""
-        inner = self.square_of(term, box)
-        mean = None if inner is None else self._mean(inner, box)
-        if mean is None:
+        square = self._times_square(term, box)
+        mean = None if square is None else self._mean(square[0], box)
+        if square is None or mean is None:
             return
         for other in rest.factors:
             of_squares = self._mean(other, box)
@@ -347,13 +360,17 @@ class Squares(Pooled):
             renamed: dict[str, eq.Expr] = {a: eq.Index(b) for a, b in zip(own, its, strict=False)}
             looks = [settled(eq.substitute(one, renamed)) for one in self.looks(body, own)]
             if any(one in looks for one in self.looks(base, its)):
-                ratio = scale**2 / times
+                ratio = scale * scale / times * square[1]
                 size = ratio * self.interval(other, box, {}).magnitude
-                size = max(size, (scale * self.value(body, own, {}).magnitude) ** 2)
-                error = (4 * count + 8) * self.own.row.unit * size
-                error += 4 * self.own.least * max(1.0, ratio * count)
+                largest = scale * self.value(body, own, {}).magnitude
+                rounding = (4 * count + 12) * self.own.row.unit
+                error = rounding * max(size, largest * largest * square[1])
+                lost = 4 * self.own.least * (max(1.0, ratio * count) + 2 * largest)
+                lost *= max(1.0, square[1])
                 if math.isfinite(error):
-                    yield Sum({other: ratio}, error=error)
+                    yield Sum({other: ratio}, error=error + lost)
+                    if rounding < 1:  # of a mean that is smaller rounding takes less, too
+                        yield Sum({other: ratio * (1 + rounding)}, error=lost)
 
     def _count_of_terms(self, reduce: eq.Reduce, inner: Limits, box: Limits) -> int:
         """How many terms of a sum there are at most that are no 0 read beside a tensor."""

@@ -243,19 +243,25 @@ class Sums(Singles):
         facts: Facts,
         left: int,
     ) -> float:
-        """No value of a sum with so many times the size of an expression is above this; nothing is
-        said beyond `most`.
+        """No value of a sum with so many times the size of an expression is above this, that taken
+        apart or as it stands; nothing is said beyond `most`.
         """
-        inner, found = self.whole(expr, box), -math.inf
-        for sign in (factor, -factor):
-            made = rest.plus(inner, sign)
-            end = self.upper(made, box, facts, left)
-            if left < _REPLACED and len(made.factors) == 2:
-                end = min(end, self.together(made, box, facts, left))
-            found = max(found, end)
-            if found >= most:
-                break
-        return found
+        whole, apart = self.whole(expr, box), self.sum_of(expr, box, facts)
+        before, best = self._left, math.inf
+        for inner in (whole,) if apart == whole else (apart, whole):
+            self._left, found = before, -math.inf
+            for sign in (factor, -factor):
+                made = rest.plus(inner, sign)
+                if len(made.factors) > ATOMS:
+                    return best
+                end = self.upper(made, box, facts, left)
+                if left < _REPLACED and len(made.factors) == 2:
+                    end = min(end, self.together(made, box, facts, left))
+                found = max(found, end + abs(factor) * inner.error)
+                if found >= most:
+                    break
+            best = min(best, found)
+        return best
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:  # noqa: ARG002
         """The same of sums over the same indices; nothing is known here."""

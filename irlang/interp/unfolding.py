@@ -179,7 +179,42 @@ def _without_pinned(index: eq.Expr, box: Limits) -> eq.Expr:
 def instance(term: eq.Expr, read: eq.Read) -> eq.Expr:
     """A region's term for the element that is read."""
     values = {own_index(axis): index for axis, index in enumerate(read.index)}
+    taken = frozenset[str]().union(*map(eq.indices, read.index))
+    if taken & _bound(term):
+        term = _apart(term, taken)
     return settled(eq.substitute(term, values))
+
+
+@lru_cache(_KEPT)
+def _bound(term: eq.Expr) -> frozenset[str]:
+    """The names of all indices that are bound in a term."""
+    reductions = (part for part in eq.walk(term) if isinstance(part, eq.Reduce))
+    return frozenset(name for part in reductions for name, _ in part.binders)
+
+
+def _apart(term: eq.Expr, taken: frozenset[str]) -> eq.Expr:
+    """A term whose bound indices have none of some names: one step of a recurrence reads another,
+    whose sum has the same indices.
+    """
+    if isinstance(term, eq.Reduce):
+        names = {name: _fresh(name, taken) for name, _ in term.binders if name in taken}
+        if names:
+            new: dict[str, eq.Expr] = {name: eq.Index(other) for name, other in names.items()}
+            binders = tuple(
+                (names.get(name, name), eq.substitute(size, new)) for name, size in term.binders
+            )
+            where, body = (
+                None if part is None else eq.substitute(part, new)
+                for part in (term.where, term.body)
+            )
+            term = eq.Reduce(term.kind, binders, where, body)
+    return eq.rebuild(term, lambda part: _apart(part, taken))
+
+
+def _fresh(name: str, taken: frozenset[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
 
 
 def settled(expr: eq.Expr) -> eq.Expr:
