@@ -10,9 +10,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from irlang import equations as eq
 from irlang.api import loads
 from irlang.dtypes import DTYPES
 from irlang.interp.range import analyse
+from irlang.interp.unfolding import instance
 from irlang.interp.values import Array
 
 OPS: dict[str, Callable[..., Array]] = {
@@ -174,3 +176,18 @@ def test_a_logarithm_lies_below_what_its_argument_is_made_of() -> None:
     low, _ = _range("""nnir 1
     model m(x: f32[6] in [0, 20]) -> y: f32[6] { y = subtract(x, log(add(1.0, x))) }""")
     assert -1e-4 <= low <= 0
+
+
+def test_an_index_of_a_sum_is_not_taken_for_one_that_is_read_at() -> None:
+    """A step of a recurrence is read at the index of a sum, and is a sum over an index of the same
+    name, in which another has the name that it could be given.
+    """
+    two = eq.Const(2)
+    element = eq.Read("x", (eq.Index("k"), eq.Index("k'")))
+    term = eq.Reduce("sum", (("k", two),), None, eq.Reduce("sum", (("k'", two),), None, element))
+    found = instance(term, eq.Read("y", (eq.Index("k"),)))
+    assert isinstance(found, eq.Reduce)
+    assert isinstance(found.body, eq.Reduce)
+    ((outer, _),), ((inner, _),) = found.binders, found.body.binders
+    assert len({"k", outer, inner}) == 3
+    assert found.body.body == eq.Read("x", (eq.Index(outer), eq.Index(inner)))

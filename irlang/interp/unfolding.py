@@ -181,7 +181,7 @@ def instance(term: eq.Expr, read: eq.Read) -> eq.Expr:
     values = {own_index(axis): index for axis, index in enumerate(read.index)}
     taken = frozenset[str]().union(*map(eq.indices, read.index))
     if taken & _bound(term):
-        term = _apart(term, taken)
+        term = _apart(term, taken, taken | _bound(term) | eq.indices(term))
     return settled(eq.substitute(term, values))
 
 
@@ -192,12 +192,12 @@ def _bound(term: eq.Expr) -> frozenset[str]:
     return frozenset(name for part in reductions for name, _ in part.binders)
 
 
-def _apart(term: eq.Expr, taken: frozenset[str]) -> eq.Expr:
-    """A term whose bound indices have none of some names: one step of a recurrence reads another,
-    whose sum has the same indices.
+def _apart(term: eq.Expr, taken: frozenset[str], known: frozenset[str]) -> eq.Expr:
+    """A term whose bound indices have none of the names that are taken, and no known one in its
+    place: one step of a recurrence reads another, whose sum has the same indices.
     """
     if isinstance(term, eq.Reduce):
-        names = {name: _fresh(name, taken) for name, _ in term.binders if name in taken}
+        names = {name: _fresh(name, known) for name, _ in term.binders if name in taken}
         if names:
             new: dict[str, eq.Expr] = {name: eq.Index(other) for name, other in names.items()}
             binders = tuple(
@@ -208,11 +208,11 @@ def _apart(term: eq.Expr, taken: frozenset[str]) -> eq.Expr:
                 for part in (term.where, term.body)
             )
             term = eq.Reduce(term.kind, binders, where, body)
-    return eq.rebuild(term, lambda part: _apart(part, taken))
+    return eq.rebuild(term, lambda part: _apart(part, taken, known))
 
 
-def _fresh(name: str, taken: frozenset[str]) -> str:
-    while name in taken:
+def _fresh(name: str, known: frozenset[str]) -> str:
+    while name in known:
         name += "'"
     return name
 
