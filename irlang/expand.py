@@ -189,18 +189,10 @@ def _declare(build: _Build, binding: Binding, statement: ast.Equation, prefix: s
             sizes.append(size)
     dtype = _compute_dtype(binding, kind_of(statement.value, scope) or "real")
     shape = tuple(sizes)
-    _add(build, prefix + statement.name, TensorInfo(shape, dtype), statement)
+    build.tensors[prefix + statement.name] = TensorInfo(shape, dtype)
     scope.names[statement.name] = TensorRef(
         prefix + statement.name, shape, dtype, DTYPES[dtype].kind, tuple(range(len(shape))), shape
     )
-
-
-def _add(build: _Build, name: str, info: TensorInfo, statement: ast.Equation | ast.Some) -> None:
-    """Adds a tensor of the body, which no requirement has had a word on."""
-    if info.too_large:
-        message = f"`{name}` would be {info}: {info.too_large}"
-        raise fail("definition.size", message, statement.span)
-    build.tensors[name] = info
 
 
 def _widen(build: _Build, binding: Binding, prefix: str) -> None:
@@ -303,7 +295,7 @@ def _some(build: _Build, binding: Binding, statement: ast.Some, prefix: str) -> 
     if certain is not None:
         ref.constant = eq.Const(certain)
     else:
-        _add(build, name, TensorInfo(sizes, dtype), statement)
+        build.tensors[name] = TensorInfo(sizes, dtype)
         build.drawn.append(eq.Draw(name, law, params))
     scope.names[statement.name] = ref
     return certain is None

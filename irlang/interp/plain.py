@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
 from irlang.scalar import SCALARS
@@ -177,6 +178,13 @@ def contract(factors: list[Any], rank: int) -> Any:
     for axis, extent in zip(outer, np.shape(total), strict=True):
         shape[axis] = extent
     return np.asarray(total).reshape(shape)
+
+
+def require_arrays(expansion: eq.Expansion) -> None:
+    """Raises `run.memory` where a tensor of a definition can be no array, though it be empty."""
+    for name, info in expansion.tensors.items():
+        if info.too_large:
+            raise fail("run.memory", f"`{name}` would be {info}: {info.too_large}")
 
 
 def load(info: eq.TensorInfo, array: Any) -> Array:

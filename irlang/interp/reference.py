@@ -22,7 +22,7 @@ from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.interp import contraction, kernel, kernel_cache, polyphase, vector, wide
 from irlang.interp.draws import completed
 from irlang.interp.notes import Notes
-from irlang.interp.plain import Plain, load
+from irlang.interp.plain import Plain, load, require_arrays
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 from irlang.scalar import SPECIAL
 
@@ -73,6 +73,7 @@ class _Plan(Notes):
 
     def __init__(self, expansion: eq.Expansion) -> None:
         super().__init__()
+        require_arrays(expansion)
         infos = expansion.tensors.values()
         self.given = (*expansion.inputs, *(one.tensor for one in expansion.drawn))
         self.size = sum(8 * math.prod(info.shape) for info in infos)

@@ -22,6 +22,7 @@ from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
 from irlang.interp.notes import Notes
 from irlang.interp.overflow import alone
+from irlang.interp.plain import require_arrays
 from irlang.interp.reference import CALL, Part, calls_of, parted, steps_of, worth
 from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
@@ -37,6 +38,7 @@ class _Plan(Notes):
 
     def __init__(self, expansion: eq.Expansion) -> None:
         super().__init__()
+        require_arrays(expansion)
         self.steps: tuple[Step, ...] = schedule(expansion.equations)
         self._all = {e.target for e in expansion.equations}
         self._read = frozenset(n for e in expansion.equations for n in eq.reads(e.body))

@@ -126,6 +126,8 @@ class _Walker(Expressions):
         self.extents = {name: extent for (name, _), extent in pairs if name not in fixed}
         self.order = list(self.extents)
         self.fixed = fixed
+        if equation.info.too_large:
+            raise Unsupported(f"{equation.target} would be {equation.info}")
         if 0 in self.extents.values():
             zero = np.zeros(tuple(self.extents.values()), dtype=np.int64)
             return Known(zero, tuple(self.order))
