@@ -450,7 +450,7 @@ def test_a_program_of_a_valid_call_says_nothing_of_an_invalid_one() -> None:
 )
 def test_targets_that_a_framework_rules_out_are_handed_over(operator: str) -> None:
     programs, target = Programs(builtin()), "torch"
-    (wanted,) = narrower(target)[operator]
+    wanted, *_ = narrower(target)[operator]
     able = functools.partial(programs.has, target)
     tells = functools.partial(is_telling, programs, target)
     made = [
