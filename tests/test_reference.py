@@ -25,7 +25,7 @@ from irlang.interp.program import balls, run
 from irlang.interp.values import initial_values, inputs
 
 CATALOG = builtin()
-PROGRAMS = 120
+PROGRAMS = 160
 KERNELS = 40  # distinct ones: each takes a seventh of a second to compile
 
 
