@@ -73,7 +73,7 @@ def test_a_sum_of_whole_numbers_is_blamed_and_not_who_uses_it() -> None:
     assert found.within.operator == "segment_reduce"
     assert not is_composed(found.reduced, "onnxruntime")
     assert "It was met in `segment_reduce`" in issue(found, "", "")
-    assert "`Where` and `ReduceSum` for onnxruntime" in issue(found.within, "", "")
+    assert "`Where` and `ReduceSum` for ONNX Runtime" in issue(found.within, "", "")
     seen = Seen()
     seen.note(found)
     assert seen.explains(case.graph, "onnxruntime", found.verdict.verdict) is False  # the second
