@@ -49,7 +49,7 @@ DEFECTS = {
     },
     ("keras:tensorflow", "f64"): {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention", "round_to"),
-        *("log_add_exp", "quantile", "rot90", "attention"),
+        *("log_add_exp", "quantile", "nanquantile", "rot90", "attention"),
     },
     ("keras:torch", "f32"): {
         "sparsemax",
@@ -60,6 +60,7 @@ DEFECTS = {
         "pad",
         "resize",  # cubic, with other weights and a border that is repeated
         "weighted_average",  # takes weights of the last axis alone
+        "reduce_ptp",  # keeps no axes where it reduces all
     },
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},

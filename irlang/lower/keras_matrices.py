@@ -8,6 +8,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.numpy_words import inner, norm
 from irlang.lower.spelling import invoke, named, plain, turned
 from irlang.lower.value import Value
 
@@ -155,6 +156,8 @@ MATRICES: dict[str, Native] = {
     "space_to_depth": _blocks("ops.space_to_depth"),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
+    "reduce_lp": norm("ops.norm", KERAS_3),
+    "inner": inner("ops.inner", KERAS_3),
     "resize": Native("ops.image.resize", _resize, since=KERAS_3),
     "rgb_to_grayscale": _of_images("ops.image.rgb_to_grayscale"),
     "rgb_to_hsv": _of_images("ops.image.rgb_to_hsv"),
