@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.numpy_words import inner
+from irlang.lower.numpy_words import inner, matrix_norm
 from irlang.lower.spelling import invoke, named, of_wide, plain, turned
 from irlang.lower.value import Value
 
@@ -43,6 +43,7 @@ def _set_diagonal(call: Jax) -> Value | None:
 MATRICES: dict[str, Native] = {
     "set_diagonal": Native("jnp.fill_diagonal", _set_diagonal),
     "inner": inner("jnp.inner"),
+    "matrix_norm": matrix_norm("jnp.linalg.matrix_norm"),
     "cholesky": of_wide(Native("jnp.linalg.cholesky", _cholesky)),
     "solve": of_wide(plain("jnp.linalg.solve")),
     "log_determinant": of_wide(Native("jnp.linalg.slogdet", _log_determinant)),

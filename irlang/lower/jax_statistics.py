@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.numpy_words import average, correlation, running, search, spread, without_nan
+from irlang.lower.numpy_words import (
+    average,
+    correlation,
+    map_coordinates,
+    place_without_nan,
+    running,
+    search,
+    spread,
+    without_nan,
+)
 from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -61,6 +70,9 @@ STATISTICS: dict[str, Native] = {
     "searchsorted": search("jnp.searchsorted"),
     "nanquantile": without_nan("jnp.nanquantile"),
     "gradient": Native("jnp.gradient", _gradient),
+    "nanargmax": place_without_nan("jnp.nanargmax"),
+    "nanargmin": place_without_nan("jnp.nanargmin"),
+    "map_coordinates": map_coordinates("jax.scipy.ndimage.map_coordinates", "mode", "cval"),
     "nancumsum": running("jnp.nancumsum"),
     "nancumprod": running("jnp.nancumprod"),
     "correlate": correlation("jnp.correlate"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from math import inf
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -107,6 +109,68 @@ def without_nan(function: str, since: tuple[int, ...] = ()) -> Native:
         return call.value(invoke(function, x, float(call["q"]), **options))
 
     return Native(f"{function}, {median}", rule, since=since)
+
+
+_ORDERS = {
+    "frobenius": '"fro"', "columns": 1, "rows": inf, "least_column": -1, "least_row": -inf,
+}  # fmt: skip
+
+
+def matrix_norm(
+    function: str,
+    since: tuple[int, ...] = (),
+    axis: bool = False,
+    keepdims: str = "keepdims",
+    orders: Collection[str] = tuple(_ORDERS),
+) -> Native:
+    """Of the last two axes, which are said or not.
+
+    keepdims: the name of the argument; orders: those that the function has.
+    """
+
+    def rule(call: Call[Any]) -> Value | None:
+        x = call.input("x")
+        if call["order"] not in orders:
+            return None
+        options: dict[str, Any] = {"ord": _ORDERS[call["order"]]}
+        options |= {"axis": (-2, -1)} if axis else {}
+        return call.value(invoke(function, x, **options, **{keepdims: call["keepdims"] or None}))
+
+    return Native(function, rule, since=since)
+
+
+def place_without_nan(function: str, since: tuple[int, ...] = ()) -> Native:
+    """Along an axis; the place in whichever type the function has it in."""
+
+    def rule(call: Call[Any]) -> Value:
+        x = call.input("x")
+        options = {"axis": call.axis_said("axis", x.rank), "keepdims": call["keepdims"] or None}
+        found = Value(invoke(function, x, **options), call.out.shape, "i32")
+        return call.build.cast(found, "i64")
+
+    return Native(function, rule, since=since)
+
+
+def map_coordinates(function: str, mode: str, value: str, since: tuple[int, ...] = ()) -> Native:
+    """mode, value: the names of the function's arguments."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        x, places = call.input("x"), call.input("coordinates")
+        if places.rank < 2:
+            return None
+        options = {"order": call["order"], mode: f'"{call["mode"]}"', value: float(call["value"])}
+        return call.value(invoke(function, x, places, **options))
+
+    return Native(function, rule, since=since)
+
+
+def saturating(function: str, since: tuple[int, ...] = ()) -> Native:
+    """Of a tensor and a type."""
+
+    def rule(call: Call[Any]) -> Value:
+        return call.value(invoke(function, call.input("x"), call.build.dtype(call.out.dtype)))
+
+    return Native(function, rule, since=since)
 
 
 def running(function: str, since: tuple[int, ...] = ()) -> Native:

@@ -163,6 +163,11 @@ def _cosine(module: str, types: tuple[int, ...], unscaled: bool) -> Native:
     return Native(f"{module}.dct, idct", rule)
 
 
+def _sequences(call: Call[Any]) -> Value:
+    sizes = call["length"], call["step"]
+    return call.value(invoke("ops.extract_sequences", call.input("x"), *sizes))
+
+
 TORCH_SIGNALS = {
     "stft": frames("torch.stft", _TORCH, _torch_frames),
 }
@@ -180,5 +185,6 @@ KERAS_SIGNALS = {
     for name, row in {
         "dft": transform(_KERAS, "ops.fft, rfft, irfft"),
         "stft": frames("ops.stft", _KERAS, _keras_frames),
+        "frames": Native("ops.extract_sequences", _sequences),
     }.items()
 }

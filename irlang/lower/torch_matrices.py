@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.numpy_words import inner
+from irlang.lower.numpy_words import inner, matrix_norm
 from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.torch_places import two
@@ -113,6 +113,7 @@ def _set_diagonal(call: Torch) -> Value:
 MATRICES: dict[str, Native] = {
     "set_diagonal": Native("torch.diagonal_scatter", _set_diagonal),
     "inner": inner("torch.inner"),
+    "matrix_norm": of_wide(matrix_norm("torch.linalg.matrix_norm", keepdims="keepdim")),
     "cholesky": of_wide(plain("torch.linalg.cholesky")),
     "inverse": of_wide(plain("torch.linalg.inv")),
     "solve": of_wide(plain("torch.linalg.solve")),

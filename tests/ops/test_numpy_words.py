@@ -1,4 +1,6 @@
-"""What NumPy has by one name: ranges, norms, searches, slopes, correlations; cosine transforms."""
+"""What NumPy has by one name: ranges, norms, searches, slopes, correlations; cosine transforms, and
+places between elements.
+"""
 
 from typing import Any
 
@@ -184,3 +186,137 @@ def test_inner_products_of_rows(data: st.DataObject) -> None:
         a = data.draw(kind((*data.draw(shapes(most=2)), shared)))
         b = data.draw(kind((*data.draw(shapes(most=2)), shared)))
         agrees("inner", {"a": a, "b": b}, np.inner(a, b), operations=8, magnitude=16.0)
+
+
+def _extended(x: Any, mode: str, beyond: int) -> Any:
+    """The input with `beyond` more elements at all sides, by NumPy's own words for them."""
+    words = {"nearest": "edge", "wrap": "wrap", "mirror": "reflect", "reflect": "symmetric"}
+    if mode == "constant":
+        return np.pad(x, beyond, constant_values=0.75)
+    return np.pad(x, beyond, mode=words[mode])
+
+
+@given(data=st.data(), mode=st.sampled_from(["constant", "nearest", "wrap", "mirror", "reflect"]))
+@few
+def test_elements_at_coordinates(data: st.DataObject, mode: Any) -> None:
+    shape = data.draw(shapes(least=1, most=2, low=1, high=4))
+    x = data.draw(reals(shape))
+    eighths = data.draw(integers((len(shape), 3), np.int64, -72, 72))
+    coordinates = eighths / 8
+    wide = _extended(x, mode, 12)
+    for order in (0, 1):
+        options = {"order": order, "mode": mode, "value": 0.75}
+        if order == 0:
+            coordinates = np.where(coordinates % 1 == 0.5, coordinates + 0.125, coordinates)
+            places = np.round(coordinates).astype(int) + 12
+            expected = wide[tuple(places)]
+        else:
+            low = np.floor(coordinates).astype(int)
+            part = coordinates - low
+            expected = np.zeros(3)
+            for corner in np.ndindex(*(2,) * len(shape)):
+                index = tuple(low[d] + corner[d] + 12 for d in range(len(shape)))
+                weights = [part[d] if corner[d] else 1 - part[d] for d in range(len(shape))]
+                expected = expected + wide[index] * np.prod(weights, 0)
+        agrees("map_coordinates", {"x": x, "coordinates": coordinates}, expected, operations=16,
+               magnitude=6.0, **options)  # fmt: skip
+
+
+def test_the_middle_of_two_is_open() -> None:
+    coordinates = np.array([[0.5, 1.0, 1e10]])
+    inputs = {"x": np.array([1.0, 2.0]), "coordinates": coordinates}
+    found = left_open("map_coordinates", inputs, order=0)
+    assert found is not None
+    assert found.tolist() == [True, False, True]
+
+
+def test_numbers_are_held_in_range() -> None:
+    x = np.array([-np.inf, -129.5, -128.5, -1.9, 3.7, 127.9, 128.0, 1e30, np.inf])
+    expected = np.array([-128, -128, -128, -1, 3, 127, 127, 127, 127], np.int8)
+    agrees("saturate_cast", {"x": x}, expected, to="i8")
+    ends = np.array([-3e9, 3e9, -np.inf, np.inf])
+    agrees("saturate_cast", {"x": ends}, np.array([-(2**31), 2**31 - 1] * 2, np.int32), to="i32")
+    most = float(np.finfo(np.float32).max)
+    held = np.array([-most, most], np.float32)
+    agrees("saturate_cast", {"x": np.array([-1e39, 1e300])}, held, to="f32")
+    found = left_open("saturate_cast", {"x": np.array([1.0, np.nan, np.inf])}, to="i8")
+    assert found is not None
+    assert found.tolist() == [False, True, False]
+
+
+@given(data=st.data(), keepdims=st.booleans())
+@few
+def test_norms_of_matrices(data: st.DataObject, keepdims: bool) -> None:
+    x = data.draw(reals((2, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3)))))
+    orders: dict[str, Any] = {
+        "frobenius": "fro", "columns": 1, "rows": np.inf, "least_column": -1, "least_row": -np.inf,
+    }  # fmt: skip
+    for name, order in orders.items():
+        expected = np.linalg.norm(x, order, (-2, -1), keepdims)
+        agrees("matrix_norm", {"x": x}, expected, operations=20, order=name, keepdims=keepdims)
+
+
+@given(data=st.data(), keepdims=st.booleans())
+@few
+def test_places_without_nan(data: st.DataObject, keepdims: bool) -> None:
+    x = data.draw(reals(data.draw(shapes(least=1, low=1))))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    nan = data.draw(reals(x.shape)) > 0.5
+    nan &= ~nan.all(axis, keepdims=True)
+    x = np.where(nan, np.nan, x)
+    for name, numpy in (("nanargmax", np.nanargmax), ("nanargmin", np.nanargmin)):
+        expected = np.asarray(numpy(x, axis, keepdims=keepdims), np.int64)
+        agrees(name, {"x": x}, expected, axis=axis, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_gamma_functions_of_matrices(d: int) -> None:
+    x = np.array([0.7, 1.0, 2.5, 11.25]) + (d - 1) / 2
+    expected = torch.mvlgamma(torch.tensor(x), d).numpy()
+    agrees("multigammaln", {"x": x}, expected, operations=64, magnitude=40.0, d=d)
+    found = left_open("multigammaln", {"x": np.array([(d - 1) / 2, 20.0])}, d=d)
+    assert found is not None
+    assert found.tolist() == [True, False]
+
+
+@given(data=st.data(), mode=st.sampled_from(["constant", "nearest", "wrap", "reflect"]))
+@few
+def test_images_that_are_moved(data: st.DataObject, mode: Any) -> None:
+    rows, columns = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
+    x = data.draw(reals((1, 2, rows, columns)))
+    # quarters, so that places are exact
+    moved = data.draw(integers((1, 6), np.int64, -9, 9)) / 4
+    a, b = moved[0, :3], moved[0, 3:6]
+    r, c = np.indices((rows, columns))
+    places = np.array([b[0] * c + b[1] * r + b[2], a[0] * c + a[1] * r + a[2]])
+    wide = [_extended(one, mode, 24) for one in x[0]]
+    low = np.floor(places).astype(int)
+    part = places - low
+    expected = np.zeros_like(x)
+    for i, j in np.ndindex(2, 2):
+        weight = (part[0] if i else 1 - part[0]) * (part[1] if j else 1 - part[1])
+        for n, one in enumerate(wide):
+            expected[0, n] += weight * one[low[0] + i + 24, low[1] + j + 24]
+    agrees("affine_transform", {"x": x, "transform": moved}, expected, operations=32,
+           magnitude=6.0, mode=mode, value=0.75)  # fmt: skip
+
+
+@given(data=st.data(), window=st.tuples(*[st.sampled_from([1, 3, 5])] * 2))
+@few
+def test_blurred_images(data: st.DataObject, window: Any) -> None:
+    x = data.draw(reals((1, 2, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4)))))
+    sigma = (0.5, 1.75)
+    expected = x.copy()
+    for axis, (size, deviation) in enumerate(zip(window, sigma, strict=True)):
+        places = np.arange(size) - size // 2
+        weights = np.exp(-0.5 * (places / deviation) ** 2)
+        weights /= weights.sum()
+        turned = np.moveaxis(expected, axis + 2, -1)
+        rows = [np.convolve(one, weights, "full") for one in turned.reshape(-1, turned.shape[-1])]
+        cut = np.array(rows)[:, size // 2 : size // 2 + turned.shape[-1]]
+        expected = np.moveaxis(cut.reshape(turned.shape), -1, axis + 2)
+    agrees("gaussian_blur", {"x": x}, expected, operations=64, magnitude=6.0, window=window,
+           sigma=sigma)  # fmt: skip
+    even = left_open("gaussian_blur", {"x": x}, window=(2, 3))
+    assert even is not None
+    assert even.all()
