@@ -146,7 +146,8 @@ def place_without_nan(function: str, since: tuple[int, ...] = ()) -> Native:
         x = call.input("x")
         options = {"axis": call.axis_said("axis", x.rank), "keepdims": call["keepdims"] or None}
         found = Value(invoke(function, x, **options), call.out.shape, "i32")
-        return call.build.cast(found, "i64")
+        place: Value = call.build.cast(found, "i64")
+        return place
 
     return Native(function, rule, since=since)
 
@@ -213,6 +214,7 @@ def search(function: str, since: tuple[int, ...] = ()) -> Native:
             return None
         side = '"right"' if call["right"] else '"left"'
         found = Value(invoke(function, row, x, side=side), call.out.shape, "i32")
-        return call.build.cast(found, "i64")
+        place: Value = call.build.cast(found, "i64")
+        return place
 
     return Native(function, rule, since=since)

@@ -50,7 +50,7 @@ def test_places_among_rows(data: st.DataObject, right: bool) -> None:
         row = np.sort(data.draw(kind((rows, width))))
         x = data.draw(kind((rows, count)))
         x[:, : min(count, width)] = row[:, : min(count, width)]
-        side = "right" if right else "left"
+        side: Any = "right" if right else "left"
         expected = [np.searchsorted(r, v, side) for r, v in zip(row, x, strict=True)]
         wanted = np.array(expected, np.int64).reshape(rows, count)
         agrees("searchsorted", {"row": row, "x": x}, wanted, right=right)
@@ -190,7 +190,12 @@ def test_inner_products_of_rows(data: st.DataObject) -> None:
 
 def _extended(x: Any, mode: str, beyond: int) -> Any:
     """The input with `beyond` more elements at all sides, by NumPy's own words for them."""
-    words = {"nearest": "edge", "wrap": "wrap", "mirror": "reflect", "reflect": "symmetric"}
+    words: dict[str, Any] = {
+        "nearest": "edge",
+        "wrap": "wrap",
+        "mirror": "reflect",
+        "reflect": "symmetric",
+    }
     if mode == "constant":
         return np.pad(x, beyond, constant_values=0.75)
     return np.pad(x, beyond, mode=words[mode])
