@@ -163,9 +163,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             _NUMBERS, "ops.inner as numpy.inner: with a number it is multiplied"
         ),
         "searchsorted": {"x.rank": "ops.searchsorted: values are a tensor of any shape"},
-        **dict.fromkeys(
-            ("gaussian_blur", "affine_transform"), {"x.rank": "ops.image: of one image, too"}
-        ),
+        "gaussian_blur": {"x.rank": "ops.image.gaussian_blur: of one image, too"},
+        "affine_transform": {"x.rank": "ops.image.affine_transform: of one image, too"},
     },
     "keras:theano": {
         "transpose": {"permutation": "dimshuffle: an axis that is known to be of size 1 may go"},
