@@ -42,14 +42,19 @@ DEFECTS = {
     # square into something else; on its other backends its average of a window counts the padding,
     # floor_divide and products make i32 of i64, and norms are along the last axes.
     ("keras:tensorflow", "f16"): {"sparsemax", "rot90"},
+    # places left of the first are mirrored about it whatever is asked for;
     # with channels first it adds a bias along the last axis where that has as many elements
     **{
-        ("keras:tensorflow", dtype): {"sparsemax", "rot90", "depthwise_conv"}
+        ("keras:tensorflow", dtype): {
+            *("sparsemax", "rot90", "depthwise_conv", "map_coordinates", "gaussian_blur"),
+        }
         for dtype in ("f32", "bf16")
     },
     ("keras:tensorflow", "f64"): {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention", "round_to"),
-        *("log_add_exp", "quantile", "rot90", "attention"),
+        *("log_add_exp", "quantile", "nanquantile", "rot90", "attention", "map_coordinates"),
+        # of images that are moved, places are of f32; a blur takes rows for columns
+        *("affine_transform", "gaussian_blur"),
     },
     ("keras:torch", "f32"): {
         "sparsemax",
@@ -60,6 +65,8 @@ DEFECTS = {
         "pad",
         "resize",  # cubic, with other weights and a border that is repeated
         "weighted_average",  # takes weights of the last axis alone
+        "gaussian_blur",  # the padding of rows serves columns
+        "reduce_ptp",  # keeps no axes where it reduces all
     },
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},
@@ -90,7 +97,7 @@ _FUNCTIONS = {
 # ONNX has no special functions but Erf.
 _SPECIAL = {
     *("lgamma", "digamma", "polygamma", "erfc", "erfcx", "erfinv", "erfcinv", "log_ndtr"),
-    *("ndtri", "bessel_i", "bessel_k", "truncated_normal"),
+    *("ndtri", "bessel_i", "bessel_k", "truncated_normal", "multigammaln"),
 }
 _ERFCX = {"erfcx", "log_ndtr"}
 UNSUPPORTED = {

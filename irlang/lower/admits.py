@@ -14,6 +14,7 @@ _BROADCASTS = "sizes broadcast"
 _TYPES = "dtype may be that of whole numbers"
 _PLACES = "is given places to cut at; behind the last there may be nothing"
 _STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
+_NUMBERS = ("a.rank", "b.rank")
 _FACTORS = ("a", "b", "a.rank", "b.rank")
 
 _WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and products do"}
@@ -42,6 +43,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cov": {"x.rank": "torch.cov: a vector is one row"},
         "corrcoef": {"x.rank": "torch.corrcoef: a vector is one row"},
         "kron": {"ranks": "torch.kron: the smaller rank gets axes in front"},
+        "inner": dict.fromkeys(_NUMBERS, "torch.inner: with a number it is multiplied"),
+        "searchsorted": {"x.rank": "torch.searchsorted: a sequence of one axis serves all values"},
         "cdist": dict.fromkeys(
             ("b", "b.rank"), "torch.cdist: axes of a batch need not be the same"
         ),
@@ -106,6 +109,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
+        "inner": dict.fromkeys(
+            _NUMBERS, "tf.experimental.numpy.inner as numpy.inner: with a number it is multiplied"
+        ),
         "psnr": dict.fromkeys(_FACTORS, "tf.image.psnr: images of shapes that broadcast"),
         "conv": {"channels": "Conv2D: the input's depth is a multiple of the filter's, in groups"},
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
@@ -130,6 +136,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
+        "inner": dict.fromkeys(
+            _NUMBERS, "jnp.inner as numpy.inner: with a number it is multiplied"
+        ),
+        "searchsorted": {"x.rank": "jnp.searchsorted: v is an array of any shape"},
         "embedding": {"table.rank": "jnp.take as numpy.take: an array of any rank"},
         "pad": {"reach": "jnp.pad as numpy.pad: what is reflected is reflected again"},
         "conv": _MOVED,
@@ -149,6 +159,12 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "ops.kron as numpy.kron: ones are put before the smaller shape"},
+        "inner": dict.fromkeys(
+            _NUMBERS, "ops.inner as numpy.inner: with a number it is multiplied"
+        ),
+        "searchsorted": {"x.rank": "ops.searchsorted: values are a tensor of any shape"},
+        "gaussian_blur": {"x.rank": "ops.image.gaussian_blur: of one image, too"},
+        "affine_transform": {"x.rank": "ops.image.affine_transform: of one image, too"},
     },
     "keras:theano": {
         "transpose": {"permutation": "dimshuffle: an axis that is known to be of size 1 may go"},

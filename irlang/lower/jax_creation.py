@@ -6,7 +6,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.legalise import is_whole
-from irlang.lower.numpy_words import logspace, window
+from irlang.lower.numpy_words import geomspace, logspace, window
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -63,6 +63,7 @@ CREATION: dict[str, Native] = {
     "arange": Native("jnp.arange", _arange),
     "linspace": Native("jnp.linspace", _linspace),
     "logspace": logspace("jnp.logspace"),
+    "geomspace": geomspace("jnp.geomspace"),
     "bartlett_window": window("jnp.bartlett", "f64"),
     "kaiser_window": window("jnp.kaiser", "f64", beta="beta"),
 }

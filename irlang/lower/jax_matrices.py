@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.numpy_words import inner, matrix_norm
 from irlang.lower.spelling import invoke, named, of_wide, plain, turned
 from irlang.lower.value import Value
 
@@ -31,7 +32,18 @@ def _tensordot(call: Jax) -> Value:
     return call.value(invoke("jnp.tensordot", a, b, axes=axes))
 
 
+def _set_diagonal(call: Jax) -> Value | None:
+    """The main one, of one matrix."""
+    x, diagonal = call.input("x"), call.input("diagonal")
+    if x.rank != 2 or call["offset"]:
+        return None
+    return call.value(invoke("jnp.fill_diagonal", x, diagonal, inplace=False))
+
+
 MATRICES: dict[str, Native] = {
+    "set_diagonal": Native("jnp.fill_diagonal", _set_diagonal),
+    "inner": inner("jnp.inner"),
+    "matrix_norm": matrix_norm("jnp.linalg.matrix_norm"),
     "cholesky": of_wide(Native("jnp.linalg.cholesky", _cholesky)),
     "solve": of_wide(plain("jnp.linalg.solve")),
     "log_determinant": of_wide(Native("jnp.linalg.slogdet", _log_determinant)),

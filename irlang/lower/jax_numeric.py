@@ -53,6 +53,7 @@ NUMERIC: dict[str, Native] = {
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
     "bessel_i": Native("jax.scipy.special.i0, i0e, i1, i1e", _bessel),
+    "multigammaln": _of_wide(plain("jax.scipy.special.multigammaln", d="d")),
     "polygamma": _of_wide(Native("jax.scipy.special.polygamma", _polygamma)),
     "xlogy": plain("jax.scipy.special.xlogy"),
     "xlog1py": plain("jax.scipy.special.xlog1py"),

@@ -9,6 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.labels import native
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import default, functions, invoke, plain, powered
 from irlang.lower.value import Value
 
@@ -191,6 +192,15 @@ def _norm(order: int) -> Native:
     return Native("jnp.linalg.vector_norm", rule)
 
 
+def _norm_of_any(call: Jax) -> Value | None:
+    axes, p = _axes(call), call["p"]
+    if axes is None:
+        return None
+    options = {"ord": int(p) if is_whole(p) else float(p), "axis": axes}
+    options["keepdims"] = call["keepdims"] or None
+    return call.value(invoke("jnp.linalg.vector_norm", call.input("x"), **options))
+
+
 def _position(function: str) -> Native:
     def rule(call: Jax) -> Value | None:
         x = call.input("x")
@@ -314,6 +324,7 @@ ELEMENTS: dict[str, Native] = {
     "reduce_logsumexp": _reduction("jax.nn.logsumexp"),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
+    "reduce_lp": Native("jnp.linalg.vector_norm", _norm_of_any),
     "argmax": _position("jnp.argmax"),
     "argmin": _position("jnp.argmin"),
     "cumsum": _scan("jax.lax.cumsum"),

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.numpy_words import average, spread
+from irlang.lower.numpy_words import (
+    average,
+    correlation,
+    map_coordinates,
+    place_without_nan,
+    running,
+    search,
+    spread,
+    without_nan,
+)
 from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -47,7 +56,26 @@ def _trapezoid(call: Jax) -> Value:
     return call.value(invoke("jnp.trapezoid", x, **options))
 
 
+def _gradient(call: Jax) -> Value | None:
+    """With ends of the first order."""
+    x = call.input("x")
+    if call["edge_order"] != 1:
+        return None
+    axis = call.axis_said("axis", x.rank)
+    return call.value(invoke("jnp.gradient", x, float(call["spacing"]), axis=axis))
+
+
 STATISTICS: dict[str, Native] = {
+    "reduce_ptp": over_axes("jnp.ptp"),
+    "searchsorted": search("jnp.searchsorted"),
+    "nanquantile": without_nan("jnp.nanquantile"),
+    "gradient": Native("jnp.gradient", _gradient),
+    "nanargmax": place_without_nan("jnp.nanargmax"),
+    "nanargmin": place_without_nan("jnp.nanargmin"),
+    "map_coordinates": map_coordinates("jax.scipy.ndimage.map_coordinates", "mode", "cval"),
+    "nancumsum": running("jnp.nancumsum"),
+    "nancumprod": running("jnp.nancumprod"),
+    "correlate": correlation("jnp.correlate"),
     "count_nonzero": over_axes("jnp.count_nonzero"),
     "reduce_nansum": over_axes("jnp.nansum"),
     "reduce_nanmean": over_axes("jnp.nanmean"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import is_whole
-from irlang.lower.numpy_words import logspace, window
+from irlang.lower.numpy_words import geomspace, logspace, window
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -64,6 +64,7 @@ CREATION: dict[str, Native] = {
     "full": Native("ops.full", _full, since=KERAS_3),
     "linspace": Native("ops.linspace", _linspace, since=KERAS_3),
     "logspace": logspace("ops.logspace", KERAS_3),
+    "geomspace": geomspace("ops.geomspace", (3, 15)),
     "bartlett_window": window("ops.bartlett", "f32", (3, 11)),
     "kaiser_window": window("ops.kaiser", "f32", (3, 11), beta="beta"),
 }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.numpy_words import inner, matrix_norm, norm
 from irlang.lower.spelling import invoke, named, plain, turned
 from irlang.lower.value import Value
 
@@ -123,6 +124,30 @@ def _resize(call: Keras) -> Value | None:
     return channels_first(call, Value(text, (n, *space, c), x.dtype))
 
 
+_BETWEEN = {"linear": "bilinear", "nearest": "nearest"}
+_FIRST = '"channels_first"'
+
+
+def _affine(call: Keras) -> Value | None:
+    x, moved = call.input("x"), call.input("transform")
+    if x.dtype not in _WIDE:
+        return None
+    options = {
+        "interpolation": f'"{_BETWEEN[call["interpolation"]]}"', "fill_mode": f'"{call["mode"]}"',
+        "fill_value": float(call["value"]), "data_format": _FIRST,
+    }  # fmt: skip
+    whole = f"ops.pad({moved.text}, ((0, 0), (0, 2)))"  # no perspective
+    return call.value(invoke("ops.image.affine_transform", x, whole, **options))
+
+
+def _blurred(call: Keras) -> Value | None:
+    x = call.input("x")
+    if x.dtype not in _WIDE:
+        return None
+    sizes = tuple(call["window"]), tuple(map(float, call["sigma"]))
+    return call.value(invoke("ops.image.gaussian_blur", x, *sizes, data_format=_FIRST))
+
+
 def _psnr(call: Keras) -> Value | None:
     """Over all axes."""
     a, b = call.input("a"), call.input("b")
@@ -155,6 +180,13 @@ MATRICES: dict[str, Native] = {
     "space_to_depth": _blocks("ops.space_to_depth"),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
+    "reduce_lp": norm("ops.norm", KERAS_3),
+    "affine_transform": Native(
+        "ops.image.affine_transform", _affine, constant=("transform",), since=KERAS_3
+    ),
+    "gaussian_blur": Native("ops.image.gaussian_blur", _blurred, since=(3, 15)),
+    "matrix_norm": matrix_norm("ops.norm", KERAS_3, axis=True),
+    "inner": inner("ops.inner", KERAS_3),
     "resize": Native("ops.image.resize", _resize, since=KERAS_3),
     "rgb_to_grayscale": _of_images("ops.image.rgb_to_grayscale"),
     "rgb_to_hsv": _of_images("ops.image.rgb_to_hsv"),

@@ -7,7 +7,17 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
-from irlang.lower.numpy_words import average, spread
+from irlang.lower.numpy_words import (
+    average,
+    correlation,
+    map_coordinates,
+    place_without_nan,
+    running,
+    saturating,
+    search,
+    spread,
+    without_nan,
+)
 from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -70,7 +80,22 @@ def _in_top_k(call: Keras) -> Value | None:
     return call.value(invoke("ops.in_top_k", labels, x, k=call["k"]))
 
 
+# Which release had these first is not known; this one has them.
+_LATE = (3, 15)
+
 STATISTICS: dict[str, Native] = {
+    "reduce_ptp": over_axes("ops.ptp", _LATE),
+    "searchsorted": search("ops.searchsorted", KERAS_3),
+    "nanquantile": without_nan("ops.nanquantile", _LATE),
+    "nanargmax": place_without_nan("ops.nanargmax", _LATE),
+    "nanargmin": place_without_nan("ops.nanargmin", _LATE),
+    "map_coordinates": map_coordinates(
+        "ops.image.map_coordinates", "fill_mode", "fill_value", KERAS_3
+    ),
+    "saturate_cast": saturating("ops.saturate_cast", KERAS_3),
+    "nancumsum": running("ops.nancumsum", _LATE),
+    "nancumprod": running("ops.nancumprod", _LATE),
+    "correlate": correlation("ops.correlate", KERAS_3),
     "corrcoef": replace(of_rows("ops.corrcoef"), since=KERAS_3),
     "count_nonzero": Native("ops.count_nonzero", _count, since=KERAS_3),
     "reduce_nansum": over_axes("ops.nansum", KERAS_3),

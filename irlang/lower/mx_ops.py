@@ -12,6 +12,7 @@ from irlang.lower.labels import native
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
+from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
 from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned
 from irlang.lower.value import Value
@@ -423,6 +424,7 @@ TABLE: dict[str, Native] = {
     "rot90": turned("mx.np.rot90"),
     "tensordot": Native("mx.np.tensordot", _tensordot),
     "outer": Native("mx.np.outer", _outer),
+    "inner": of_wide(inner("mx.np.inner")),
     "meshgrid": Native("mx.np.meshgrid", _meshgrid),
     "ldexp": Native("mx.np.ldexp", _ldexp),
     "round_to": of_wide(plain("mx.np.around", decimals="decimals")),

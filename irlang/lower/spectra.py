@@ -148,18 +148,43 @@ def _keras_frames(call: Call[Any], signal: str, window: str) -> str | None:
     return invoke("ops.stft", signal, length, call["step"], length, **options)
 
 
+def _cosine(module: str, types: tuple[int, ...], unscaled: bool) -> Native:
+    """Transforms of some types; unscaled: whether inverse ones, too, are where not orthogonal."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        inverse, ortho = call["inverse"], call["ortho"]
+        wide = call.out.dtype in ("f32", "f64")
+        if call["type"] not in types or not wide or (inverse and unscaled and not ortho):
+            return None
+        function = f"{module}.{'idct' if inverse else 'dct'}"
+        options = {"type": call["type"], "norm": '"ortho"' if ortho else None}
+        return call.value(invoke(function, call.input("x"), **options))
+
+    return Native(f"{module}.dct, idct", rule)
+
+
+def _sequences(call: Call[Any]) -> Value:
+    sizes = call["length"], call["step"]
+    return call.value(invoke("ops.extract_sequences", call.input("x"), *sizes))
+
+
 TORCH_SIGNALS = {
     "stft": frames("torch.stft", _TORCH, _torch_frames),
 }
 TF_SIGNALS = {
     "dft": transform(_TF, "tf.signal.fft, rfft, ifft, irfft"),
     "stft": frames("tf.signal.stft", _TF, _tf_frames),
+    "dct": _cosine("tf.signal", (1, 2, 3, 4), unscaled=True),
 }
-JAX_SIGNALS = {"dft": transform(_JAX, "jnp.fft.fft, rfft, ifft, irfft")}
+JAX_SIGNALS = {
+    "dft": transform(_JAX, "jnp.fft.fft, rfft, ifft, irfft"),
+    "dct": _cosine("jax.scipy.fft", (2,), unscaled=False),
+}
 KERAS_SIGNALS = {
     name: replace(row, since=(3,))
     for name, row in {
         "dft": transform(_KERAS, "ops.fft, rfft, irfft"),
         "stft": frames("ops.stft", _KERAS, _keras_frames),
+        "frames": Native("ops.extract_sequences", _sequences),
     }.items()
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last
+from irlang.lower.numpy_words import matrix_norm, norm, saturating
 from irlang.lower.spelling import invoke, named, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -122,6 +123,12 @@ MATRICES: dict[str, Native] = {
     "grey_erosion": _morphology("tf.nn.erosion2d"),
     "im2col": Native("tf.image.extract_patches", _patches),
     "reduce_l1": Native("tf.norm", _norm),
+    "reduce_lp": of_wide(norm("tf.norm", positive=True)),
+    "matrix_norm": of_wide(
+        matrix_norm("tf.norm", axis=True, orders=("frobenius", "columns", "rows"))
+    ),
+    "saturate_cast": saturating("tf.saturate_cast"),
+    "set_diagonal": plain("tf.linalg.set_diag", k="offset"),
     "psnr": _of_images("tf.image.psnr", max_val="max_value"),
     "total_variation": _of_images("tf.image.total_variation"),
     "image_standardization": Native("tf.image.per_image_standardization", _standard),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
-from irlang.lower.numpy_words import average, logspace
+from irlang.lower.numpy_words import average, geomspace, inner, logspace
 from irlang.lower.spelling import (
     differences,
     functions,
@@ -49,4 +49,7 @@ NUMPY: dict[str, Native] = {
     "reduce_nanprod": _own(over_axes(f"{_MODULE}.nanprod")),
     "weighted_average": _own(average(f"{_MODULE}.average")),
     "logspace": _own(logspace(f"{_MODULE}.logspace")),
+    "geomspace": _own(geomspace(f"{_MODULE}.geomspace")),
+    "inner": _own(inner(f"{_MODULE}.inner")),
+    "reduce_ptp": _own(over_axes(f"{_MODULE}.ptp")),
 }

@@ -75,7 +75,17 @@ def _polyval(call: Tf) -> Value:
     return call.value(invoke("tf.math.polyval", listed, call.input("x")))
 
 
+def _searchsorted(call: Tf) -> Value | None:
+    """It has no kernels of some types, and asks for as many axes of both."""
+    row, x = call.input("row"), call.input("x")
+    if row.dtype not in ("f32", "f64", "i32", "i64") or not row.rank:
+        return None
+    side = '"right"' if call["right"] else '"left"'
+    return call.value(invoke("tf.searchsorted", row, x, side=side, out_type="tf.int64"))
+
+
 STATISTICS: dict[str, Native] = {
+    "searchsorted": Native("tf.searchsorted", _searchsorted),
     "polyval": Native("tf.math.polyval", _polyval),
     "count_nonzero": Native("tf.math.count_nonzero", _count),
     "bucketize": Native("tf.searchsorted", _bucketize),

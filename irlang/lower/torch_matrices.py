@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from irlang.lower.call import Call, Native
+from irlang.lower.numpy_words import inner, matrix_norm
 from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.torch_places import two
@@ -104,7 +105,15 @@ def _max_unpool(call: Torch) -> Value | None:
     return call.value(invoke(f"F.max_unpool{space}d", x, ids, window, output_size=size))
 
 
+def _set_diagonal(call: Torch) -> Value:
+    values = call.input("x"), call.input("diagonal")
+    return call.value(invoke("torch.diagonal_scatter", *values, call["offset"], dim1=-2, dim2=-1))
+
+
 MATRICES: dict[str, Native] = {
+    "set_diagonal": Native("torch.diagonal_scatter", _set_diagonal),
+    "inner": inner("torch.inner"),
+    "matrix_norm": of_wide(matrix_norm("torch.linalg.matrix_norm", keepdims="keepdim")),
     "cholesky": of_wide(plain("torch.linalg.cholesky")),
     "inverse": of_wide(plain("torch.linalg.inv")),
     "solve": of_wide(plain("torch.linalg.solve")),

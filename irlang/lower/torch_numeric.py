@@ -60,6 +60,7 @@ NUMERIC: dict[str, Native] = {
     "addcdiv": plain("torch.addcdiv", value="value"),
     "nan_to_num": Native("torch.nan_to_num", _nan_to_num),
     "logit": plain("torch.logit", eps="eps"),
+    "multigammaln": of_wide(plain("torch.mvlgamma", p="d")),
     "polygamma": of_wide(Native("torch.polygamma", _polygamma)),
     **{name: of_wide(plain(f"torch.special.{name}")) for name in ("erfcx", "ndtri", "log_ndtr")},
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import default, functions, invoke, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -199,6 +200,16 @@ def _norm(order: int) -> Native:
     return Native("torch.linalg.vector_norm", rule)
 
 
+def _norm_of_any(call: Torch) -> Value | None:
+    x, p = call.input("x"), call["p"]
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
+    if not axes:
+        return None
+    options = {"dim": axes[0] if len(axes) == 1 else axes, "keepdim": call["keepdims"] or None}
+    order = int(p) if is_whole(p) else float(p)
+    return call.value(invoke("torch.linalg.vector_norm", x, order, **options))
+
+
 def _position(function: str) -> Native:
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
@@ -313,6 +324,7 @@ ELEMENTS: dict[str, Native] = {
     "reduce_logsumexp": _reduction("torch.logsumexp", named=True),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
+    "reduce_lp": Native("torch.linalg.vector_norm", _norm_of_any),
     "cumsum": _scan("torch.cumsum"),
     "cumprod": _scan("torch.cumprod"),
     "top_k": Native("torch.sort", _top_k),

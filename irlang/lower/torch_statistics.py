@@ -73,7 +73,35 @@ def _trapezoids(function: str) -> Native:
     return Native(function, rule)
 
 
+def _nanquantile(call: Torch) -> Value | None:
+    """Of a share of 1 / 2 the element below is `torch.nanmedian`, too, and in every type."""
+    x = call.input("x")
+    axis, keep = call.axis_said("axis", x.rank), call["keepdims"] or None
+    if call["q"] == 0.5 and call["interpolation"] == "lower":
+        return call.value(f"{invoke('torch.nanmedian', x, dim=axis, keepdim=keep)}.values")
+    if x.dtype not in _WIDE:
+        return None
+    kind = None if call["interpolation"] == "linear" else f'"{call["interpolation"]}"'
+    options = {"dim": axis, "keepdim": keep, "interpolation": kind}
+    return call.value(invoke("torch.nanquantile", x, float(call["q"]), **options))
+
+
+def _searchsorted(call: Torch) -> Value:
+    row, x = call.input("row"), call.input("x")
+    return call.value(invoke("torch.searchsorted", row, x, right=call["right"] or None))
+
+
+def _gradient(call: Torch) -> Value:
+    x = call.input("x")
+    options = {"spacing": float(call["spacing"]), "dim": call.axis_said("axis", x.rank)}
+    options["edge_order"] = call["edge_order"]
+    return call.value(f"{invoke('torch.gradient', x, **options)}[0]")
+
+
 STATISTICS: dict[str, Native] = {
+    "nanquantile": Native("torch.nanquantile, torch.nanmedian", _nanquantile),
+    "searchsorted": Native("torch.searchsorted", _searchsorted),
+    "gradient": Native("torch.gradient", _gradient),
     "count_nonzero": Native("torch.count_nonzero", _count),
     "reduce_nansum": over_axes("torch.nansum", axis="dim", keepdims="keepdim"),
     "reduce_nanmean": over_axes("torch.nanmean", axis="dim", keepdims="keepdim"),

@@ -37,6 +37,7 @@ def test_counts_and_sums_without_nan(data: st.DataObject, keepdims: bool) -> Non
         agrees(
             "reduce_nanvariance", {"x": finite}, np.nanvar(finite, **options), **rounded, **asked
         )
+        agrees("reduce_nanstd", {"x": finite}, np.nanstd(finite, **options), **rounded, **asked)
         agrees("reduce_nanvariance", {"x": finite}, np.nanvar(finite, ddof=2, **options),
                correction=2, **rounded, **asked)  # fmt: skip
         agrees("reduce_nanstd", {"x": finite}, np.nanstd(finite, **options), operations=200,
