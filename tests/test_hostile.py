@@ -149,6 +149,9 @@ model m(x: f32[0, 1073741824]) -> y: f32[0] {
     "huge exponent": model("let a = 1e999999999 param w: f32[a] y = relu(x)"),
     "list where a number belongs": model("y = leaky_relu(x; alpha = [1, 2])"),
     "text where a number belongs": model('y = leaky_relu(x; alpha = "a")'),
+    "list in a list of an attribute": "model m(x: f32[1, 1, 4, 4]) -> y: f32[1, 1, 1, 1] { y = adaptive_avg_pool(x; size = [1, []]) }",
+    "text in a list of an attribute": model('y = roll(x; axes = [0, 1], shift = ["a", 1])'),
+    "truth in a list of an attribute": model("y = roll(x; axes = [0, 1], shift = [true, 1])"),
     "truth where a number belongs": model("y = leaky_relu(x; alpha = true)"),
     "tensor where a number belongs": model("y = leaky_relu(x; alpha = x)"),
     "number where a choice belongs": model("y = gelu(x; approximate = 3)"),
@@ -199,6 +202,9 @@ COSTLY = {
     "reading outside": operator("y[n, m] = x[n + 100, m]"),
     "reading outside once": "op f[T: float](x: T[N]) -> y: T[] { y[] = x[N + 1] } model m(x: f32[2]) -> y: f32[] { y = f(x) }",
     "circle": operator("y[n, m] = y[n, m] + 1"),
+    "range that no type holds": "model m(x: f32[2] in [1e308, inf]) -> y: f32[2] { y = relu(x) }",
+    "range that no integer type holds": "model m(x: i32[2] in [5000000000, inf]) -> y: i32[2] { y = relu(x) }",
+    "range of truths that is none": "model m(x: bool[2] in [2, inf]) -> y: bool[2] { y = logical_not(x) }",
     "no label": "model m(x: f32[2, 3], l: i32[2] in [7, 9]) -> y: f32[] { y = cross_entropy(x, l) }",
 }  # fmt: skip
 
@@ -287,6 +293,13 @@ def test_is_refused_when_it_is_to_be_computed(
     assert "root:" not in said
     if name.startswith("too large"):
         assert "run.memory" in said
+
+
+@pytest.mark.parametrize("of", ["i8", "i64", "u64", "bool", "f16", "f64"])
+def test_a_range_without_ends_is_drawn_from(of: str, folder: Path) -> None:
+    file = folder / "m.nnir"
+    file.write_text(f"model m(x: {of}[3] in [-inf, inf]) -> y: {of}[3] {{ y = identity(x) }}")
+    assert status(["run", str(file)]) == 0
 
 
 def test_a_literal_of_a_hundred_thousand_numbers_is_read(folder: Path) -> None:

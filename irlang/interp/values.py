@@ -55,6 +55,8 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
     dtype = DTYPES[info.dtype]
     if info.kind == "real":
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
+        if finite[0] > finite[1]:
+            raise fail("model.range", f"[{low}, {high}] holds no finite {info.dtype}")
         drawn = even(numbers, *finite, info.shape).astype(dtype.numpy)
         ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
         inside: Array = np.clip(drawn, *ends).astype(dtype.numpy)
