@@ -485,7 +485,8 @@ def test_an_array_cut_short_is_refused(folder: Path, capsys: pytest.CaptureFixtu
     "arguments",
     [["--bind", "N=x"], ["--bind", "N=-1"], ["--bind", "N=" + "9" * 400], ["--bind", "Q=3"], ["--bind", "N"],
      ["--input", "x"], ["--input", "x=none.npy"], ["--input", "=a"], ["--on", "nothing"], ["--model", "none"],
-     ["--seed", "x"], ["--seed", "-1"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17]],
+     ["--seed", "x"], ["--seed", "-1"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17],
+     ["--bind", "N=1", "--bind", "N=2"]],
     ids=" ".join,
 )  # fmt: skip
 def test_wrong_usage_is_told(

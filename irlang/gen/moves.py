@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from numbers import Real
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 from irlang import ast
