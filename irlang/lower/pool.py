@@ -443,7 +443,7 @@ class Worker:
                 return "garbage"
             number = answer.get("number")
             if number != self._asked[len(results) - first]:
-                if number in self._asked[: len(results) - first]:
+                if isinstance(number, int) and number in self._asked[: len(results) - first]:
                     told, detail = wire.cause_of_end("stray", 0, self._seconds, self.limits.memory)
                     place = first + self._asked.index(number)
                     results[place] = Result("crash", {}, {}, told, detail, results[place].seconds)
