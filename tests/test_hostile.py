@@ -188,6 +188,7 @@ COSTLY = {
     "too large in between": "model m(x: f32[1000000, 1]) -> y: f32[] { h = matmul(x, transpose(x)) y = reduce_sum(h) }",
     "too large a parameter": model("param w: f32[100000, 10000000] y = add(x, reduce_sum(w))"),
     "too large inside an operator": "op f[T: float](x: T[N, M]) -> y: T[N, M] { z[a < 1000000, b < 1000000] = x[0, 0] y[i, j] = z[i, j] }" + model("y = f(x)"),
+    "too large a reach of neighbours": "model m(x: f32[1, 2, 2]) -> y: f32[1, 2, 2] { y = local_response_norm(x; size = 4611686018427387904) }",
     "data above the folder": model('param w: f32[4] = data("../../../../../../etc/passwd", "x") y = add(x, w)'),
     "data at an absolute path": model('param w: f32[4] = data("/etc/passwd", "x") y = add(x, w)'),
     "data of a folder": model('param w: f32[4] = data(".", "x") y = add(x, w)'),
