@@ -133,3 +133,7 @@ def refuse(error: InvalidInput) -> int:
             continue  # shown without its lines
     show(error.diagnostics, sources, sys.stderr)
     return max(1, exit_status(error.diagnostics))
+
+
+if __name__ == "__main__":  # `python -m irlang.cli` had said nothing, with status 0
+    main()

@@ -138,6 +138,9 @@ model m(x: f32[0, 1, 1, 1]) -> y: f32[0, 4611686014132420609, 1] {
     "huge exponent": model("let a = 1e999999999 param w: f32[a] y = relu(x)"),
     "list where a number belongs": model("y = leaky_relu(x; alpha = [1, 2])"),
     "text where a number belongs": model('y = leaky_relu(x; alpha = "a")'),
+    "list in a list of an attribute": "model m(x: f32[1, 1, 4, 4]) -> y: f32[1, 1, 1, 1] { y = adaptive_avg_pool(x; size = [1, []]) }",
+    "text in a list of an attribute": model('y = roll(x; axes = [0, 1], shift = ["a", 1])'),
+    "truth in a list of an attribute": model("y = roll(x; axes = [0, 1], shift = [true, 1])"),
     "truth where a number belongs": model("y = leaky_relu(x; alpha = true)"),
     "tensor where a number belongs": model("y = leaky_relu(x; alpha = x)"),
     "number where a choice belongs": model("y = gelu(x; approximate = 3)"),
@@ -185,6 +188,7 @@ model m(x: f32[0, 1073741824]) -> y: f32[0] {
     "too large in between": "model m(x: f32[1000000, 1]) -> y: f32[] { h = matmul(x, transpose(x)) y = reduce_sum(h) }",
     "too large a parameter": model("param w: f32[100000, 10000000] y = add(x, reduce_sum(w))"),
     "too large inside an operator": "op f[T: float](x: T[N, M]) -> y: T[N, M] { z[a < 1000000, b < 1000000] = x[0, 0] y[i, j] = z[i, j] }" + model("y = f(x)"),
+    "too large a reach of neighbours": "model m(x: f32[1, 2, 2]) -> y: f32[1, 2, 2] { y = local_response_norm(x; size = 4611686018427387904) }",
     "data above the folder": model('param w: f32[4] = data("../../../../../../etc/passwd", "x") y = add(x, w)'),
     "data at an absolute path": model('param w: f32[4] = data("/etc/passwd", "x") y = add(x, w)'),
     "data of a folder": model('param w: f32[4] = data(".", "x") y = add(x, w)'),
@@ -199,6 +203,9 @@ model m(x: f32[0, 1073741824]) -> y: f32[0] {
     "reading outside": operator("y[n, m] = x[n + 100, m]"),
     "reading outside once": "op f[T: float](x: T[N]) -> y: T[] { y[] = x[N + 1] } model m(x: f32[2]) -> y: f32[] { y = f(x) }",
     "circle": operator("y[n, m] = y[n, m] + 1"),
+    "range that no type holds": "model m(x: f32[2] in [1e308, inf]) -> y: f32[2] { y = relu(x) }",
+    "range that no integer type holds": "model m(x: i32[2] in [5000000000, inf]) -> y: i32[2] { y = relu(x) }",
+    "range of truths that is none": "model m(x: bool[2] in [2, inf]) -> y: bool[2] { y = logical_not(x) }",
     "no label": "model m(x: f32[2, 3], l: i32[2] in [7, 9]) -> y: f32[] { y = cross_entropy(x, l) }",
 }  # fmt: skip
 
@@ -287,6 +294,13 @@ def test_is_refused_when_it_is_to_be_computed(
     assert "root:" not in said
     if name.startswith("too large"):
         assert "run.memory" in said
+
+
+@pytest.mark.parametrize("of", ["i8", "i64", "u64", "bool", "f16", "f64"])
+def test_a_range_without_ends_is_drawn_from(of: str, folder: Path) -> None:
+    file = folder / "m.nnir"
+    file.write_text(f"model m(x: {of}[3] in [-inf, inf]) -> y: {of}[3] {{ y = identity(x) }}")
+    assert status(["run", str(file)]) == 0
 
 
 def test_a_literal_of_a_hundred_thousand_numbers_is_read(folder: Path) -> None:
@@ -472,7 +486,8 @@ def test_an_array_cut_short_is_refused(folder: Path, capsys: pytest.CaptureFixtu
     "arguments",
     [["--bind", "N=x"], ["--bind", "N=-1"], ["--bind", "N=" + "9" * 400], ["--bind", "Q=3"], ["--bind", "N"],
      ["--input", "x"], ["--input", "x=none.npy"], ["--input", "=a"], ["--on", "nothing"], ["--model", "none"],
-     ["--seed", "x"], ["--seed", "-1"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17]],
+     ["--seed", "x"], ["--seed", "-1"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17],
+     ["--bind", "N=1", "--bind", "N=2"]],
     ids=" ".join,
 )  # fmt: skip
 def test_wrong_usage_is_told(

@@ -228,6 +228,17 @@ def test_element_types_that_irlang_has_not(number: int, tmp_path: Path) -> None:
     assert codes(with_parameter(change), tmp_path) == ["import.type"]
 
 
+def test_an_input_that_is_a_result_of_a_type_that_irlang_has_not(tmp_path: Path) -> None:
+    """It is given on by a call of its own, which refuses the type: a diagnostic, no traceback."""
+    x = helper.make_tensor_value_info("x", TensorProto.UINT4, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.UINT4, [2])
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
+    file = tmp_path / "m.onnx"
+    file.write_bytes(helper.make_model(graph).SerializeToString())
+    with pytest.raises(InvalidInput, match="u4"):
+        onnx_model.load(file, "parameters")
+
+
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     made = relu().SerializeToString().replace(b"Relu", b"Re\xff\xfe")
     assert codes(made, tmp_path) == ["file.onnx"]

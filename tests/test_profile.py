@@ -216,6 +216,7 @@ def test_a_file_speaks_of_the_targets_it_names(tmp_path: Path) -> None:
 _HEAD = "[[accept]]\ntarget = 'tf'\nreason = 'r'\n"
 BAD = {
     "is no TOML": "[[accept]",
+    "is no TOML: Exceeds the limit": "accept = 1" + "0" * 5000,
     "is no TOML: ": "accept = " + "[" * 50_000,
     "is not [[accept]]": "[[known]]\ntarget = 'tf'",
     "has `functions`": _HEAD + "functions = 'exp'",

@@ -35,7 +35,7 @@ from irlang.diff.edits import (
     made_of,
 )
 from irlang.diff.edits_settle import settled, with_values
-from irlang.diff.finding import charge, find
+from irlang.diff.finding import _classed, charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
@@ -59,6 +59,22 @@ def case_of(text: str, seed: int = 3) -> Case:
     assert not checked.diagnostics, checked.diagnostics
     graph = checked.graphs[0]
     return Case(graph, inputs(graph, seed), initial_values(graph, seed), checked.catalog)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "said"),
+    [
+        ("model m() -> y: f32[2] { y = linspace(; count = 2) }", 1.0, "wrong"),
+        ("model m() -> y: f32[2] { y = linspace(; count = 2) }", None, "wrong"),
+        ("model m() -> y: f32[2] { y = linspace(; stop = inf, count = 2) }", np.inf, "edge"),
+        ("model m(x: f32[2]) -> y: f32[2] { y = relu(x) }", 1.0, "edge"),
+    ],
+)
+def test_what_is_given_nothing_is_at_no_edge(text: str, expected: float | None, said: str) -> None:
+    """It stood beside calls that are: the same finding had come twice, once of each class."""
+    case = dataclasses.replace(case_of(text), edge=True)
+    verdict = Verdict("y", "torch", "wrong", expected=expected)
+    assert _classed(case, verdict).verdict == said
 
 
 MIXED = """

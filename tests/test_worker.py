@@ -383,6 +383,22 @@ def test_closing_the_pipe_is_a_crash(numpy_worker: Worker) -> None:
     assert result.status == "crash"
 
 
+def test_who_answers_twice_is_told_from_what_is_asked(numpy_worker: Worker) -> None:
+    """A program forks, and both processes go on with the batch and answer: every answer that is
+    taken is that of its own program, and the next batch is none the worse.
+    """
+    forks = body("os.fork()\nreturn {'y': inputs['x']}", x=np.zeros(1))
+    for _ in range(3):
+        results = numpy_worker.submit([double(7), forks, *map(double, range(40))])
+        assert results[0].outputs["y"].item() == 14
+        assert "second time" in results[1].error
+        for value, result in enumerate(results[2:]):
+            assert result.status == "ok"
+            assert result.outputs["y"].item() == 2 * value
+        again = numpy_worker.submit([double(value) for value in range(5)])
+        assert [one.outputs["y"].item() for one in again] == [0, 2, 4, 6, 8]
+
+
 def test_garbage_in_the_private_pipe_is_a_crash(numpy_worker: Worker) -> None:
     scribble = """
         for fd in range(3, 20):

@@ -130,7 +130,12 @@ def load_subject(
 
 def bindings(texts: Sequence[str]) -> dict[str, int]:
     """Sizes and their numbers, of texts like `N=4`; `w=3,4` says a whole shape, w[0] and w[1]."""
-    return single_sizes(dict(_binding(text) for text in texts))
+    found: dict[str, int | list[int]] = {}
+    for text in texts:
+        name, size = _binding(text)
+        if found.setdefault(name, size) != size:
+            raise fail("usage.bind", f"`{name}` is bound to {found[name]} and to {size}")
+    return single_sizes(found)
 
 
 def _binding(text: str) -> tuple[str, int | list[int]]:
@@ -153,6 +158,8 @@ def load_inputs(given: Sequence[str]) -> dict[str, Array]:
             raise fail(
                 "usage.input", f"`{text}` names no input and file", help="write --input x=x.npy"
             )
+        if name in found:
+            raise fail("usage.input", f"input `{name}` is given twice")
         found[name] = load_npy(path)
     return found
 

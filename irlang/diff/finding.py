@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from irlang.diff.flat import told
@@ -254,4 +255,11 @@ def _attributes(nodes: list[Node]) -> dict[str, str]:
 
 
 def _classed(case: Case, verdict: Verdict) -> Verdict:
-    return replace(verdict, verdict=at_edge(verdict.verdict)) if case.edge else verdict
+    """A verdict as that of an edge, if its program is at one: what is given nothing is not, unless
+    an infinity or NaN comes about inside. (It stood beside calls that are, and is one finding with
+    the same one that did not.)
+    """
+    expected = verdict.expected
+    inside = expected is not None and not math.isfinite(expected)
+    at_one = case.edge and (bool(case.values) or inside)
+    return replace(verdict, verdict=at_edge(verdict.verdict)) if at_one else verdict

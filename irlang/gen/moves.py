@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 from irlang import ast
@@ -191,7 +192,9 @@ def attribute_values(
 def _vectors(
     current: Any, numbers: list[int], lists: list[tuple[int, ...]]
 ) -> Iterator[tuple[int, ...]]:
-    now = current if isinstance(current, tuple) else (current,) if type(current) is int else ()
+    now = current if isinstance(current, tuple) else (current,)
+    if any(isinstance(n, bool) or not isinstance(n, Real) for n in now):
+        now = ()  # a list in the list, or a text: there is nothing to move from
     few = [n for n in near(now[0] if now else None, numbers) if abs(n) <= 64][:12]
     if len(now) > 1:
         yield from ((n,) * len(now) for n in few[:3])

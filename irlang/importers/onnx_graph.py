@@ -312,7 +312,12 @@ class Walk:
                 self.writer.owner = item.name
                 name = value.text()
                 if name in found or name in self.writer.inputs or not self._called(name, item.name):
-                    name = self.writer.call([item.name], "identity", name)[0]
+                    try:
+                        name = self.writer.call([item.name], "identity", name)[0]
+                    except Fault as error:  # an input of a type that no operator takes
+                        for code, message in error.faults:
+                            self.problem(code, f"the result `{item.name}`: {message}")
+                        continue
                 found.append(name)
         return found
 

@@ -55,16 +55,21 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
     dtype = DTYPES[info.dtype]
     if info.kind == "real":
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
+        if finite[0] > finite[1]:
+            raise fail("model.range", f"[{low}, {high}] holds no finite {info.dtype}")
         drawn = even(numbers, *finite, info.shape).astype(dtype.numpy)
         ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
         inside: Array = np.clip(drawn, *ends).astype(dtype.numpy)
         return inside
-    if info.kind == "bool":
-        return numbers.integers(int(low), int(high), size=info.shape, endpoint=True).astype(bool)
-    least, greatest = integer_range(info.dtype)
-    whole = (max(math.ceil(low), least), min(math.floor(high), greatest))
+    least, greatest = (0, 1) if info.kind == "bool" else integer_range(info.dtype)
+    if low > greatest or high < least:
+        raise fail("model.range", f"[{low}, {high}] holds no {info.dtype}")
+    # The type's own ends first: a range may be infinite, and no whole number is.
+    whole = (math.ceil(max(low, least)), math.floor(min(high, greatest)))
     if whole[0] > whole[1]:
         raise fail("model.range", f"[{low}, {high}] holds no {info.dtype}")
+    if info.kind == "bool":
+        return numbers.integers(*whole, size=info.shape, endpoint=True).astype(bool)
     wide = np.uint64 if greatest > 2**63 - 1 else np.int64
     counted = numbers.integers(whole[0], whole[1], size=info.shape, endpoint=True, dtype=wide)
     return counted.astype(dtype.numpy)

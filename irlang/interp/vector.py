@@ -143,7 +143,10 @@ class Vector:
         axis = frame.axes[expr.name]
         shape = [1] * len(frame.ranges)
         shape[axis] = -1
-        return self.domain.array(np.arange(*frame.ranges[axis]).reshape(shape))
+        low, high = frame.ranges[axis]
+        if high - low >= 2**59:  # as a tensor has elements: no array is as long
+            raise fail("run.memory", f"`{expr.name}` takes {high - low} numbers, one after another")
+        return self.domain.array(np.arange(low, high).reshape(shape))
 
     def _apply(self, expr: eq.Apply, frame: Frame) -> Value:
         if expr.function == "select":

@@ -26,7 +26,7 @@ def read_entries(path: Path, key: str, code: str, what: str) -> list[Any]:
         content = tomllib.loads(data.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise fail(code, f"{path} cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is no decode error
         raise fail(code, f"{path} is no TOML: {error}") from None
     entries = content.pop(key, [])
     if content or not isinstance(entries, list):

@@ -99,9 +99,10 @@ def pack(program: Program) -> Packed:
     return item, body
 
 
-def batch(programs: Sequence[Packed]) -> bytes:
-    """Programs as one frame."""
-    header = {"programs": [item for item, _ in programs]}
+def batch(programs: Sequence[Packed], first: int = 0) -> bytes:
+    """Programs as one frame. first: the number of the first; answers tell that of theirs."""
+    items = [{**item, "number": first + place} for place, (item, _) in enumerate(programs)]
+    header = {"programs": items}
     return wire.pack_frame(header, [data for _, body in programs for data in body])
 
 

@@ -12,13 +12,16 @@ from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
 
-def logspace(function: str, since: tuple[int, ...] = ()) -> Native:
-    """Of ends, a number of points, a base and a type."""
+def logspace(function: str, since: tuple[int, ...] = (), typed: str = "") -> Native:
+    """Of ends, a number of points, a base and a type. typed: what makes the ends tensors of it."""
 
     def rule(call: Call[Any]) -> Value | None:
         if call["count"] < 1:
             return None
-        ends, dtype = (float(call["start"]), float(call["stop"])), call.build.dtype(call.out.dtype)
+        dtype = call.build.dtype(call.out.dtype)
+        ends: list[Any] = [float(call["start"]), float(call["stop"])]
+        if typed:
+            ends = [invoke(typed, end, dtype=dtype) for end in ends]
         options = {"base": float(call["base"]), "dtype": dtype}
         return call.value(invoke(function, *ends, call["count"], **options))
 
@@ -59,8 +62,10 @@ def window(
 def average(function: str, since: tuple[int, ...] = ()) -> Native:
     """With a weight of every place along the axis."""
 
-    def rule(call: Call[Any]) -> Value:
+    def rule(call: Call[Any]) -> Value | None:
         x, weights = call.input("x"), call.input("weights")
+        if weights.rank > 1 and weights.shape == x.shape:
+            return None  # documented as another program: every element has a weight of its own
         options = {"axis": call.axis_said("axis", x.rank), "weights": weights}
         return call.value(invoke(function, x, **options))
 

@@ -95,6 +95,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
+        self._asked = range(0)  # the numbers of what was sent last
         self._seconds = self.limits.seconds  # that a program of the job under way may take
         self._others: dict[tuple[Limits, bool], Worker] = {}  # by these, and whether apart
         self._process: Process | None = None
@@ -323,17 +324,23 @@ class Worker:
 
     def _run(self, pending: deque[Packed], together: bool) -> list[Result]:
         results: list[Result] = []
-        unheard = 0
+        unheard = strays = 0
         while pending:
             if self._closing.is_set():
                 raise WorkerError(f"{self.target.name}: the worker is closed")
             process = self._live_process()
             waiting = [pending[0]] if self.apart and not together else list(pending)
-            process.post(batch(waiting))
+            self._ask(process, waiting)
             left = deque(waiting)
             event = self._collect_answers(process, left, results)
             for _ in range(len(waiting) - len(left)):
                 pending.popleft()
+            if event == "frame" and not left and process.outbox:
+                self._drop()  # all is answered, and was not even sent
+            if event == "stray" and strays < _START_ATTEMPTS:  # what is left is not at fault
+                strays += len(left) == len(waiting)
+                self._drop()
+                continue
             if event in ("frame", "closed"):
                 continue
             # A process that ended before it had the whole batch was not running any of it.
@@ -403,7 +410,7 @@ class Worker:
                     return last
         self._drop()
         process = self._live_process()
-        process.post(batch(programs))
+        self._ask(process, programs)
         left, results = deque(programs), list[Result]()
         event = self._collect_answers(process, left, results)
         if event == "frame" and results:
@@ -413,10 +420,19 @@ class Worker:
         status: Status = event if event in ("timeout", "memory") else "crash"
         return Result(status, {}, {}, error, detail, seconds)
 
+    def _ask(self, process: Process, programs: Sequence[Packed]) -> None:
+        self._asked = range(self._asked.stop, self._asked.stop + len(programs))
+        process.post(batch(programs, self._asked.start))
+
     def _collect_answers(
         self, process: Process, pending: deque[Packed], results: list[Result]
     ) -> Event:
-        """Move programs that are answered from `pending` to `results`; what stopped that."""
+        """Move programs that are answered from `pending` to `results`; what stopped that.
+
+        A process that a program forked answers for the second time, that program first: this is
+        its fault, and no answer out of turn counts.
+        """
+        first = len(results)
         while pending:
             event, frame = process.wait(self._patience(), self._closing)
             if event != "frame":
@@ -425,6 +441,13 @@ class Worker:
                 answer, result = read_answer(frame)
             except wire.WireError:
                 return "garbage"
+            number = answer.get("number")
+            if number != self._asked[len(results) - first]:
+                if isinstance(number, int) and number in self._asked[: len(results) - first]:
+                    told, detail = wire.cause_of_end("stray", 0, self._seconds, self.limits.memory)
+                    place = first + self._asked.index(number)
+                    results[place] = Result("crash", {}, {}, told, detail, results[place].seconds)
+                return "stray"
             if self.apart and result.status not in ("ok", "refused"):
                 result.detail["output"] = process.printed()
             results.append(result)

@@ -20,7 +20,7 @@ from typing import IO, Literal, Protocol, TypeAlias
 from irlang.lower import worker as wire
 from irlang.lower.message import plain
 
-Event: TypeAlias = Literal["frame", "exit", "garbage", "timeout", "memory", "closed"]
+Event: TypeAlias = Literal["frame", "exit", "garbage", "stray", "timeout", "memory", "closed"]
 
 _OUTPUT_KEPT = 2000  # characters of what it printed that are of interest to a reader
 _LEAST_FRAME = 1 << 28  # bytes that any process may answer with

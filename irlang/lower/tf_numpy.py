@@ -48,8 +48,13 @@ NUMPY: dict[str, Native] = {
     "reduce_nanmean": _own(over_axes(f"{_MODULE}.nanmean")),
     "reduce_nanprod": _own(over_axes(f"{_MODULE}.nanprod")),
     "weighted_average": _own(average(f"{_MODULE}.average")),
-    "logspace": _own(logspace(f"{_MODULE}.logspace")),
     "geomspace": _own(geomspace(f"{_MODULE}.geomspace")),
     "inner": _own(inner(f"{_MODULE}.inner")),
     "reduce_ptp": _own(over_axes(f"{_MODULE}.ptp")),
+    # Beside NumPy 2 it gives f64 where the ends are plain numbers, whatever the type that is said:
+    # calls that read it are refused. So they are numbers of the type; plain ones have their turns.
+    "logspace": replace(
+        _own(logspace(f"{_MODULE}.logspace", typed="tf.constant")),
+        others=(_own(logspace(f"{_MODULE}.logspace")),),
+    ),
 }

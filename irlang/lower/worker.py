@@ -12,10 +12,10 @@ lists them as ``[name, dtype, shape]``: C order, little endian. ``bfloat16`` tra
 
 - The worker speaks first: ``{"hello": 1, "framework", "version", "python", "numpy", "pid"}``, or
   ``{"hello": 1, "error", "message"}`` when the framework cannot be imported.
-- A request is a batch, ``{"programs": [{"kind", "size", "grad", "inputs", "params"}]}``, where the
-  program's text or model file is ``size`` bytes of the body, before its arrays.
+- A request is a batch, ``{"programs": [{"kind", "size", "grad", "inputs", "params", "number"}]}``,
+  where the program's text or model file is ``size`` bytes of the body, before its arrays.
 - One answer per program, in order and as soon as it is there: ``{"status", "error", "detail",
-  "seconds", "outputs", "gradients", "retire"}``. After ``retire`` the process ends.
+  "seconds", "outputs", "gradients", "retire", "number"}``. After ``retire`` the process ends.
 - With the option ``apart`` every batch is run by a process that is forked for it, from one that has
   imported the framework and run nothing. What ends that process, or is to end it, is an answer too
   (``crash``, ``timeout``, ``memory``), and the next program has a fork of its own: milliseconds
@@ -201,6 +201,7 @@ class Program(NamedTuple):
     grad: bool
     inputs: "Arrays"
     params: "Arrays"
+    number: int
 
 
 # What building a program gives: its values and its gradients, not computed yet.
@@ -802,6 +803,7 @@ def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any])
                 answer["status"] = "crash"
             worn = done >= programs_limit or resident_bytes() > memory_limit
             answer["retire"] = lost or worn
+            answer["number"] = program.number
             outgoing.write(pack_frame(answer, data))
             outgoing.flush()
             if answer["retire"]:
@@ -816,7 +818,7 @@ def _requested(header: Mapping[str, Any], body: memoryview) -> Iterator[Program]
         offset += item["size"]
         inputs, offset = unpack_arrays(item["inputs"], body, offset, np.uint16)
         params, offset = unpack_arrays(item["params"], body, offset, np.uint16)
-        yield Program(item["kind"], code, item["grad"], inputs, params)
+        yield Program(item["kind"], code, item["grad"], inputs, params, item["number"])
 
 
 # -- processes that are forked for a batch -------------------------------------------------------
@@ -836,7 +838,8 @@ def _serve_apart(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str,
         while programs:
             answered, lost = _run_forked(programs, (incoming, outgoing), options)
             if lost is not None:
-                outgoing.write(pack_frame(dict(lost, retire=False), ()))
+                number = programs[answered].number
+                outgoing.write(pack_frame(dict(lost, retire=False, number=number), ()))
                 outgoing.flush()
                 answered += 1
             programs = programs[answered:]
@@ -860,7 +863,7 @@ def _run_forked(
             with os.fdopen(writing, "wb") as own:
                 for program in programs:
                     answer, data = execute(program, options)
-                    own.write(pack_frame(dict(answer, retire=False), data))
+                    own.write(pack_frame(dict(answer, retire=False, number=program.number), data))
                     own.flush()
         os._exit(0)
     os.close(writing)
@@ -950,6 +953,7 @@ def cause_of_end(event: str, code: int, seconds: float, memory: int) -> Tuple[st
         "timeout": f"no answer within {seconds:g} s",
         "memory": f"resident memory passed {memory / (1 << 20):.0f} MiB",
         "garbage": "wrote something else than answers to its private pipe",
+        "stray": "answered for the second time, as a process that a program forked does",
         "closed": "closed",
     }
     return causes[event], {}

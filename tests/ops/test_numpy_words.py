@@ -63,6 +63,13 @@ def test_a_place_of_nan_is_open() -> None:
     assert found.tolist() == [[False, True]]
 
 
+def test_a_place_in_a_row_that_does_not_ascend_is_open() -> None:
+    row, x = np.array([[1.0, 2.0, 2.0], [1.0, 0.0, 3.0]]), np.array([[2.0], [2.0]])
+    found = left_open("searchsorted", {"row": row, "x": x})
+    assert found is not None
+    assert found.tolist() == [[False], [True]]
+
+
 @given(
     data=st.data(),
     q=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
