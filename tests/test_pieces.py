@@ -234,7 +234,7 @@ def test_half_of_the_pieces_are_as_a_pass_asks_for_them() -> None:
     """
     steps = idiom("relu(multiply(conv(x), 0.5))")
     made = [
-        graph for graph in _drawn(steps, 80, Limits(elements=64, reals=("f16",))) if graph.nodes
+        graph for graph in _drawn(steps, 160, Limits(elements=64, reals=("f16",))) if graph.nodes
     ]
     exact = [graph for graph in made if {p.info.dtype for p in graph.params.values()} == {"f32"}]
     assert len(made) / 3 < len(exact) < len(made) * 2 / 3
