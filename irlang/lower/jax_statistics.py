@@ -69,7 +69,7 @@ STATISTICS: dict[str, Native] = {
     "reduce_ptp": over_axes("jnp.ptp"),
     "searchsorted": search("jnp.searchsorted"),
     "nanquantile": without_nan("jnp.nanquantile"),
-    "gradient": Native("jnp.gradient", _gradient),
+    "central_differences": Native("jnp.gradient", _gradient),
     "nanargmax": place_without_nan("jnp.nanargmax"),
     "nanargmin": place_without_nan("jnp.nanargmin"),
     "map_coordinates": map_coordinates("jax.scipy.ndimage.map_coordinates", "mode", "cval"),

@@ -101,7 +101,7 @@ def _gradient(call: Torch) -> Value:
 STATISTICS: dict[str, Native] = {
     "nanquantile": Native("torch.nanquantile, torch.nanmedian", _nanquantile),
     "searchsorted": Native("torch.searchsorted", _searchsorted),
-    "gradient": Native("torch.gradient", _gradient),
+    "central_differences": Native("torch.gradient", _gradient),
     "count_nonzero": Native("torch.count_nonzero", _count),
     "reduce_nansum": over_axes("torch.nansum", axis="dim", keepdims="keepdim"),
     "reduce_nanmean": over_axes("torch.nanmean", axis="dim", keepdims="keepdim"),
