@@ -99,7 +99,8 @@ def test_slopes(data: st.DataObject, order: Any, spacing: float) -> None:
     shape[axis] += order
     x = data.draw(reals(tuple(shape)))
     expected = np.gradient(x, spacing, axis=axis, edge_order=order)
-    agrees("central_differences", {"x": x}, expected, operations=8, magnitude=4 * np.abs(x).max(), axis=axis,
+    agrees("central_differences", {"x": x}, expected, operations=8,
+           magnitude=4 * np.abs(x).max(), axis=axis,
            edge_order=order, spacing=spacing)  # fmt: skip
 
 
