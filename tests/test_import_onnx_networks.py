@@ -30,7 +30,7 @@ from tests.onnx_models import Array, model, node, value
 
 F = torch.nn.functional
 
-_SIZED_BY_VALUES = ("Unique", "NonMaxSuppression", "Compress")
+_SIZED_BY_VALUES = ("Unique", "NonMaxSuppression", "Compress", "NonZero")
 
 
 class Encoder(torch.nn.Module):  # type: ignore[misc]
