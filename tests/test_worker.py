@@ -387,12 +387,15 @@ def test_who_answers_twice_is_told_from_what_is_asked(numpy_worker: Worker) -> N
     """A program forks, and both processes go on with the batch and answer: every answer that is
     taken is that of its own program, and the next batch is none the worse.
     """
-    forks = body("os.fork()\nreturn {'y': inputs['x']}", x=np.zeros(1))
-    for _ in range(3):
-        results = numpy_worker.submit([double(7), forks, *map(double, range(40))])
+    # the second answer comes while the first process is at the next program
+    forks = body("if os.fork():\n    time.sleep(0.3)\nreturn {'y': inputs['x']}", x=np.zeros(1))
+    slow = body("time.sleep(1.5)\nreturn {'y': inputs['x']}", x=np.zeros(1))
+    for _ in range(2):
+        results = numpy_worker.submit([double(7), forks, slow, *map(double, range(40))])
         assert results[0].outputs["y"].item() == 14
         assert "second time" in results[1].error
-        for value, result in enumerate(results[2:]):
+        assert results[2].status == "ok"
+        for value, result in enumerate(results[3:]):
             assert result.status == "ok"
             assert result.outputs["y"].item() == 2 * value
         again = numpy_worker.submit([double(value) for value in range(5)])
