@@ -388,8 +388,8 @@ def test_who_answers_twice_is_told_from_what_is_asked(numpy_worker: Worker) -> N
     taken is that of its own program, and the next batch is none the worse.
     """
     # the second answer comes while the first process is at the next program
-    forks = body("if os.fork():\n    time.sleep(0.3)\nreturn {'y': inputs['x']}", x=np.zeros(1))
-    slow = body("time.sleep(1.5)\nreturn {'y': inputs['x']}", x=np.zeros(1))
+    forks = body("if os.fork():\n    time.sleep(0.1)\nreturn {'y': inputs['x']}", x=np.zeros(1))
+    slow = body("time.sleep(0.6)\nreturn {'y': inputs['x']}", x=np.zeros(1))
     for _ in range(2):
         results = numpy_worker.submit([double(7), forks, slow, *map(double, range(40))])
         assert results[0].outputs["y"].item() == 14
