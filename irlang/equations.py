@@ -185,7 +185,7 @@ class Reduce(_Compound):
 Expr = Const | Size | Index | Read | Inside | Apply | Reduce
 
 
-_ELEMENTS = 2**59  # no array has 2**63 bytes, and some elements are of 16
+MOST_ELEMENTS = 2**59  # no array has 2**63 bytes, and some elements are of 16
 _AXES = 64  # NumPy has no more
 
 
@@ -206,7 +206,7 @@ class TensorInfo:
         """Why no array is of this shape; nothing where one can be, be there memory or not."""
         if len(self.shape) > _AXES:
             return f"a tensor has at most {_AXES} axes, not {len(self.shape)}"
-        fits = math.prod(max(size, 1) for size in self.shape) <= _ELEMENTS
+        fits = math.prod(max(size, 1) for size in self.shape) <= MOST_ELEMENTS
         return "" if fits else "a tensor has at most 2^59 elements"
 
     def __str__(self) -> str:

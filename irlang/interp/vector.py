@@ -144,7 +144,7 @@ class Vector:
         shape = [1] * len(frame.ranges)
         shape[axis] = -1
         low, high = frame.ranges[axis]
-        if high - low >= 2**59:  # as a tensor has elements: no array is as long
+        if high - low >= eq.MOST_ELEMENTS:
             raise fail("run.memory", f"`{expr.name}` takes {high - low} numbers, one after another")
         return self.domain.array(np.arange(low, high).reshape(shape))
 

@@ -11,7 +11,7 @@ from irlang.lower.value import Value
 Tf = Call[TensorFlowBuilder]
 
 
-def _first(call: Tf, text: str) -> Value:
+def first(call: Tf, text: str) -> Value:
     """A result with its channels put second."""
     n, c, *space = call.out.shape
     return channels_first(call, Value(text, (n, *space, c), call.out.dtype))
@@ -31,7 +31,7 @@ def _crop_and_resize(call: Tf) -> Value | None:
         method=f'"{method}"',
         extrapolation_value=float(call["extrapolation"]),
     )
-    return _first(call, text)
+    return first(call, text)
 
 
 def _blocks(function: str, amounts: str) -> Native:
@@ -41,7 +41,7 @@ def _blocks(function: str, amounts: str) -> Native:
             return None
         pairs = [list(pair) for pair in zip(call["before"], call["after"], strict=True)]
         options = {"block_shape": str(list(sizes)), amounts: str(pairs)}
-        return _first(call, invoke(function, channels_last(call, x), **options))
+        return first(call, invoke(function, channels_last(call, x), **options))
 
     return Native(function, rule)
 

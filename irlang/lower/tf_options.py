@@ -6,21 +6,16 @@ before it is transposed back, frames beyond the end that are then left out, weig
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.legalise import channels_last, spatial
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.tf_images import first
+from irlang.lower.tf_words import word
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _word(function: str, rule: Callable[[Tf, str], Any], since: tuple[int, ...] = ()) -> Native:
-    return Native(function, lambda call: rule(call, function), since=since)
 
 
 def _adjoint(call: Tf, function: str) -> Value | None:
@@ -96,8 +91,8 @@ def _resize(call: Tf, function: str) -> Value | None:
     x = call.input("x")
     if x.rank != 4 or x.dtype != "f32" or not spatial(call, x) or call["exclude_outside"]:
         return None
-    (n, c, *space), (high, wide) = call.out.shape, x.shape[2:]
-    if space[0] * wide != space[1] * high or call["antialias"]:
+    (*_, tall, long), (high, wide) = call.out.shape, x.shape[2:]
+    if tall * wide != long * high or call["antialias"]:
         return None
     methods = {
         ("nearest", "half_pixel", "round_prefer_ceil"): "nearest",
@@ -109,18 +104,18 @@ def _resize(call: Tf, function: str) -> Value | None:
     if method is None:
         return None
     options = {"method": f'"{method}"', "preserve_aspect_ratio": True}
-    text = invoke(function, channels_last(call, x), str(space), **options)
-    return channels_first(call, Value(text, (n, *space, c), x.dtype))
+    text = invoke(function, channels_last(call, x), str([tall, long]), **options)
+    return first(call, text)
 
 
 OPTIONS: dict[str, Native | tuple[Native, ...]] = {
-    "solve": _word("tf.linalg.solve", _adjoint),
-    "triangular_solve": _word("tf.linalg.triangular_solve", _triangular),
-    "frames": _word("tf.signal.frame", _frames),
-    "logcumsumexp": _word("tf.math.cumulative_logsumexp", _exclusive),
-    "argmax": _word("tf.argmax", _position),
-    "argmin": _word("tf.argmin", _position),
-    "confusion_matrix": _word("tf.math.confusion_matrix", _weighted),
-    "bincount": _word("tf.math.bincount", _counted),
-    "resize": _word("tf.image.resize", _resize),
+    "solve": word("tf.linalg.solve", _adjoint),
+    "triangular_solve": word("tf.linalg.triangular_solve", _triangular),
+    "frames": word("tf.signal.frame", _frames),
+    "logcumsumexp": word("tf.math.cumulative_logsumexp", _exclusive),
+    "argmax": word("tf.argmax", _position),
+    "argmin": word("tf.argmin", _position),
+    "confusion_matrix": word("tf.math.confusion_matrix", _weighted),
+    "bincount": word("tf.math.bincount", _counted),
+    "resize": word("tf.image.resize", _resize),
 }

@@ -33,7 +33,8 @@ def raw(
     return Native(name, told, eager=eager, since=since)
 
 
-def _word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
+def word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
+    """A row for a public function, which the rule is told as it is called."""
     return Native(function, lambda call: rule(call, function))
 
 
@@ -360,20 +361,20 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     ),
     "transpose": raw("ConjugateTranspose", _transpose, eager=True),
     "concat": raw("Concat", _concat),
-    "split": _word("tf.split", _split),
+    "split": word("tf.split", _split),
     "pad": raw("PadV2", _pad),
     "reverse": raw("Reverse", _reverse),
-    "slice": _word("tf.slice", _slice),
-    "crop": _word("tf.slice", _crop),
+    "slice": word("tf.slice", _slice),
+    "crop": word("tf.slice", _crop),
     "diagonal": (
         raw("MatrixDiagPart", _diagonal),
         raw("MatrixDiagPartV2", _diagonal),
-        _word("tf.linalg.tensor_diag_part", _square),
+        word("tf.linalg.tensor_diag_part", _square),
     ),
     "diag_embed": (
         raw("MatrixDiag", _diagonals),
         raw("MatrixDiagV2", _diagonals),
-        _word("tf.linalg.tensor_diag", _of_vector),
+        word("tf.linalg.tensor_diag", _of_vector),
     ),
     "kth_value": raw("NthElement", _kth),
     "upsample": raw("ResizeNearestNeighbor", _upsample),
