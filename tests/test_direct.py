@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irlang.catalog import builtin
-from irlang.lower.direct import named, numbers, shortens, signs
+from irlang.lower.direct import named, numbers, reads, shortens, signs
 from irlang.lower.lower import lower
 from tests.lower_calls import case
 
@@ -56,3 +56,13 @@ def test_the_size_of_a_negative_number_is_not_handed_over() -> None:
     assert "-2" in str(lowered.code)
     assert -2.0 in numbers(lowered)
     assert 2.0 not in numbers(lowered)
+
+
+@pytest.mark.parametrize(("operand", "taken"), [("x", True), ("g", True), ("v", False)])
+def test_what_no_operator_takes_is_noticed(operand: str, taken: bool) -> None:
+    """A velocity without momentum is a result as it is."""
+    pytest.importorskip("tensorflow")
+    made = case("x: f32[3], g: f32[3], v: f32[3]", "sgd(x, g, v)")
+    lowered = lower(made.graph, "tf", builtin(), {})
+    assert reads(lowered, operand) == taken
+    assert named(lowered) in (["SGD"], ["ResourceApplyGradientDescent"])

@@ -72,12 +72,17 @@ OWN = [
     "sgd(lr = 0.1, weight_decay = 0.1)", "adam", "adam(lr = 0.1, amsgrad = true)",
     "adam(weight_decay = 0.1, decoupled = true)", "rmsprop",
     "rmsprop(centered = true, momentum = 0.5)", "adagrad(lr_decay = 0.1)", "adadelta(rho = 0.8)",
-    "adamax(beta_1 = 0.8)", "nadam(momentum_decay = 0.1)",
+    "adamax(beta_1 = 0.8)", "nadam(momentum_decay = 0.1)", "radam(beta_2 = 0.7)",
+    "nadam(weight_decay = 0.1, decoupled = true)", "rprop(grows = 1.5)",
 ]  # fmt: skip
 DEFINED = [
     "adam(eps_to = raw)",
     "sgd(velocity_of = steps, momentum = 0.9)",
     "adamax(eps_to = largest)",
+    "lion",
+    "signum(momentum = 0.5)",
+    "lamb",
+    "ftrl(l1 = 0.01)",
 ]
 
 
@@ -100,6 +105,8 @@ KERAS = [
     "rmsprop(eps_to = square, momentum = 0.5, centered = true, velocity_of = steps)",
     "adagrad(eps_to = square, eps = 1e-7)", "adadelta", "adam(eps_to = raw)",
     "adam(eps_to = raw, amsgrad = true, lr = 0.1)", "adamax(eps_to = largest)",
+    "nadam(momentum_decay = 1)", "lion", "lamb(weight_decay = 0.1, decoupled = true)",
+    "ftrl(l1 = 0.01, beta = 1)",
 ]  # fmt: skip
 
 

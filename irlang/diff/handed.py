@@ -21,12 +21,12 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import only_shapes
 from irlang.gen.changes import SetElements
 from irlang.gen.judge import judge
-from irlang.gen.moves import SetAttr
+from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.pattern import pattern
 from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of, unsaid
 from irlang.graph import Graph
 from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
+from irlang.lower.direct import is_direct, lists, numbers, operators, reads, says, shortens
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.manner import USUAL, Manner
 
@@ -86,6 +86,9 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     if is_valid_as_fixed(one, target, programs.catalog):
         return False
     if is_wrapped(one, lowered):
+        return False
+    retyped = one.changed.name if isinstance(one.changed, Retype) else None
+    if retyped in one.graph.inputs and not reads(lowered, retyped):
         return False
     given = numbers(lowered)
     if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):

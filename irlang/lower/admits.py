@@ -95,6 +95,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
         "polygamma": {"order": "tf.math.polygamma: a is real, and the result may be NaN"},
         "split": {"sizes": "tf.raw_ops.SplitV: one size may be -1, for what is left"},
+        "ftrl": dict.fromkeys(
+            ("power", "penalties"), "tf.raw_ops.ResourceApplyFtrl: nothing is said of their signs"
+        ),
         "roll": {"x.rank": "tf.roll: shifts along an axis that is named twice add up"},
         "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
         "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
@@ -171,6 +174,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "mxnet": {
         "*": _WRAPS,
+        "ftrl": {"penalties": "mx.optimizer.Ftrl: lamda1 and wd are any numbers"},
         "unique": {"x.rank": "mx.np.unique as NumPy's: flattened where no axis is said"},
         "split": {"total": f"mx.np.split {_PLACES}"},
         "linspace": {"type": f"mx.np.linspace as NumPy's: {_TYPES}"},

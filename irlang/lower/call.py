@@ -54,6 +54,16 @@ class Call(Generic[B]):
         """The text of an input, `absent` where it was not given."""
         return self.input(name).text if name in self.values else absent
 
+    def number(self, name: str, absent: float = 0.0) -> float | None:
+        """An input of one number, as the text has it, or as it is where it was left out; None where
+        it is computed. absent: of an input that the operator has not.
+        """
+        if self.has(name):
+            literal = self.values[name].literal
+            return None if literal is None else float(literal)
+        default = next((one.default for one in self.node.op.inputs if one.name == name), absent)
+        return float(getattr(default, "value", default))  # type: ignore[arg-type]
+
     def family(self, name: str) -> list[Value]:
         """The members of a variadic input."""
         names = [key for key in self.values if key.startswith(f"{name}[")]

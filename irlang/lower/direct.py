@@ -26,6 +26,11 @@ _AROUND = frozenset(
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
 _WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
+# What keeps a tensor that a step changes, what takes the step, and what it has made.
+_STEPPING = frozenset(
+    {"Variable", "convert_to_tensor", "build", "assign", "apply_gradients", "update", "copy"}
+    | {"as_nd_ndarray", "as_np_ndarray"}
+)
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
 _PARTS = frozenset(
@@ -34,7 +39,7 @@ _PARTS = frozenset(
 )
 _CONVERTING = frozenset({"cast", "to", "astype"})
 _INT32 = 6  # of ONNX's element types
-_FRAMING = _MOVING | _AROUND | _WRAPPING | _WRITTEN | _PARTS | {"astype"}
+_FRAMING = _MOVING | _AROUND | _WRAPPING | _STEPPING | _WRITTEN | _PARTS | {"astype"}
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
@@ -70,7 +75,7 @@ def is_direct(
 def _own(lowered: Lowered, shaped: bool) -> list[str]:
     """The operators' names without what stands around them."""
     kinds = _kinds(lowered)
-    own = [kind for kind in kinds if kind not in _MOVING | _WRAPPING] or kinds
+    own = [kind for kind in kinds if kind not in _MOVING | _WRAPPING | _STEPPING] or kinds
     around = _AROUND | _WRITTEN | _PARTS if shaped else _AROUND
     return [kind for kind in own if kind not in around] or own
 
@@ -94,6 +99,16 @@ def _turns(at: ast.AST) -> bool:
         case ast.Slice(upper=None, step=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))):
             return True
     return False
+
+
+def reads(lowered: Lowered, name: str) -> bool:
+    """Whether an operator of the program takes an input; not one that is a result as it is."""
+    if isinstance(lowered.code, bytes):
+        nodes = _model(lowered.code).graph.node
+        return any(name in node.input for node in nodes if node.op_type != "Identity")
+    parts = (part for node in _statements(lowered.code) for part in ast.walk(node))
+    within = (inner for part in parts if isinstance(part, ast.Call) for inner in ast.walk(part))
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in within)
 
 
 def operators(lowered: Lowered) -> list[str]:

@@ -10,10 +10,10 @@ import numpy as np
 from irlang.lower.call import Call, Native
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.tf_steps import INPUTS, KERNELS, results
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
-_FIRST = 2  # of an optimizer's variables: before it stand the count of steps and the rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class _Row:
     """An optimizer.
 
     name: in `keras.optimizers`. settings: its arguments, of a call; None where it has not these
-    attributes. kept: what it keeps with them, in the order of its variables.
+    attributes. kept: what it keeps with them, the last of its variables in their order.
     """
 
     name: str
@@ -38,11 +38,12 @@ def _sgd(call: Tf) -> Mapping[str, object] | None:
 
 
 def _rmsprop(call: Tf) -> Mapping[str, object] | None:
-    if call["eps_to"] != "square" or (call["momentum"] and call["velocity_of"] != "steps"):
+    momentum = float(call["momentum"])
+    if call["eps_to"] != "square" or (momentum and call["velocity_of"] != "steps") or momentum < 0:
         return None
     return {
         "rho": float(call["rho"]), "epsilon": float(call["eps"]),
-        "momentum": float(call["momentum"]), "centered": call["centered"],
+        "momentum": momentum, "centered": call["centered"],
     }  # fmt: skip
 
 
@@ -71,13 +72,29 @@ def _adamax(call: Tf) -> Mapping[str, object] | None:
     return None if call["eps_to"] != "largest" else _betas(call)
 
 
-def _number(call: Tf, name: str) -> float | None:
-    """An input that is a number in the text, or is left out; None where it is computed."""
-    if call.has(name):
-        literal = call.values[name].literal
-        return None if literal is None else float(literal)
-    default = next((item.default for item in call.node.op.inputs if item.name == name), 1)
-    return float(getattr(default, "value", default))  # type: ignore[arg-type]
+def _nadam(call: Tf) -> Mapping[str, object] | None:
+    return None if call["momentum_decay"] != 1 else _betas(call)
+
+
+def _lamb(call: Tf) -> Mapping[str, object] | None:
+    return _betas(call) if call["bias_correction"] else None
+
+
+def _lion(call: Tf) -> Mapping[str, object] | None:
+    betas = float(call["beta_1"]), float(call["beta_2"])
+    if not 0 < betas[0] <= 1:  # which Keras refuses
+        return None
+    return {"beta_1": betas[0], "beta_2": betas[1]}
+
+
+def _ftrl(call: Tf) -> Mapping[str, object]:
+    return {
+        "learning_rate_power": float(call["lr_power"]), "initial_accumulator_value": 0.0,
+        "l1_regularization_strength": float(call["l1"]),
+        "l2_regularization_strength": float(call["l2"]),
+        "l2_shrinkage_regularization_strength": float(call["shrinkage"]),
+        "beta": float(call["beta"]),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,38 +114,30 @@ def _step(row: _Row, words: _Words) -> Callable[[Tf], list[Value] | None]:
     """The lines of one step."""
 
     def rule(call: Tf) -> list[Value] | None:
-        count, rate, settings = _number(call, "step"), _number(call, "lr"), row.settings(call)
-        decays = call["weight_decay"] != 0
+        count, rate, settings = call.number("step", 1), call.number("lr"), row.settings(call)
+        decay = float(call.get("weight_decay", 0))
         if call.out.dtype != "f32" or settings is None or rate is None or count is None:
             return None  # the rate is kept in f32
-        if count < 1 or (decays and not call["decoupled"]):
+        if count < 1 or (decay and not call["decoupled"]):
             return None
-        decay = {"weight_decay": float(call["weight_decay"])} if decays else {}
         build = call.build
         x = build.once(f"{words.variable}({call.text('x')})", call.out.shape, "f32", "p")
         made = invoke(
             f"{words.optimizers}.{row.name}",
-            learning_rate=float(np.float32(rate)), **decay, **settings,
+            learning_rate=float(np.float32(rate)), **({"weight_decay": decay} if decay else {}),
+            **settings,
         )  # fmt: skip
         optimizer = build.names.fresh("optimizer")
         build.lines += [f"{optimizer} = {made}", f"{optimizer}.build([{x.text}])"]
         build.lines.append(f"{optimizer}.iterations.assign({int(count) - 1})")
-        kept = {own: f"{optimizer}.variables[{i}]" for i, own in enumerate(row.kept(call), _FIRST)}
+        names = row.kept(call)
+        kept = {own: f"{optimizer}.variables[{i - len(names)}]" for i, own in enumerate(names)}
         for own, variable in kept.items():
             if call.has(own):
                 build.lines.append(f"{variable}.assign({call.text(own)})")
-        build.lines.append(f"{optimizer}.apply([{call.text('gradient')}], [{x.text}])")
-        results = [build.once(f"{words.tensor}({x.text})", x.shape, "f32", "y")]
-        for out, info in zip(call.node.op.outputs[1:], call.outputs[1:], strict=True):
-            own = out.name.removeprefix("new_")
-            if own in kept:
-                kept_value = f"{words.tensor}({kept[own]})"
-                results.append(build.once(kept_value, info.shape, "f32", out.name))
-            elif call.has(own):  # it is not used, and stays
-                results.append(build.once(call.text(own), info.shape, "f32", out.name))
-            else:
-                results.append(build.expand(build.scalar(0.0, "f32"), info.shape))
-        return results
+        pairs = f"[({call.text('gradient')}, {x.text})]"
+        build.lines.append(f"{optimizer}.apply_gradients({pairs})")
+        return results(call, x.text, kept, words.tensor)
 
     return rule
 
@@ -146,20 +155,26 @@ _ROWS = {
         "Adam", _adam, lambda call: ("mean", "square", *["largest"] * bool(call["amsgrad"]))
     ),
     "adamax": _Row("Adamax", _adamax, lambda _: ("mean", "largest")),
+    "ftrl": _Row("Ftrl", _ftrl, lambda _: ("square", "linear")),
+}
+_LATER = {
+    "nadam": _Row("Nadam", _nadam, lambda _: ("mean", "square", "product")),
+    "lamb": _Row("Lamb", _lamb, lambda _: ("mean", "square")),
+    "lion": _Row("Lion", _lion, lambda _: ("mean",)),
 }
 
-_INPUTS = ("x", "gradient", "mean", "square", "largest", "velocity", "step_square", "lr")
 
-
-def _table(words: _Words, since: tuple[int, ...]) -> dict[str, Native]:
+def _table(
+    rows: Mapping[str, _Row], words: _Words, since: tuple[int, ...], kernels: Mapping[str, Native]
+) -> dict[str, Native]:
     return {
         name: Native(
-            f"{words.optimizers}.{row.name}", _step(row, words), constant=_INPUTS, eager=True,
-            since=since,
+            f"{words.optimizers}.{row.name}", _step(row, words), constant=INPUTS, eager=True,
+            since=since, others=(kernels[name],) if name in kernels else (),
         )
-        for name, row in _ROWS.items()
+        for name, row in rows.items()
     }  # fmt: skip
 
 
-OPTIMIZERS = _table(_TF, since=(2, 16))
-KERAS = _table(_KERAS, since=(3,))
+OPTIMIZERS = {**_table(_ROWS, _TF, (2, 12), KERNELS), **_table(_LATER, _TF, (2, 16), {})}
+KERAS = {**_table(_ROWS, _KERAS, (3,), {}), **_table(_LATER, _KERAS, (3,), {})}

@@ -26,11 +26,13 @@ class _Row:
 
     name: in `torch.optim`. settings: its arguments, of a call; None where it has not these
     attributes. kept: what is kept, by the definition's names, in the order of its results.
+    decoupled: its name where weight decay is taken from the parameter; empty where it has none.
     """
 
     name: str
     settings: Callable[[Torch], Settings | None]
     kept: Mapping[str, str]
+    decoupled: str = ""
 
 
 def _sgd(call: Torch) -> Settings | None:
@@ -39,7 +41,9 @@ def _sgd(call: Torch) -> Settings | None:
         return None
     if call["nesterov"] and (dampening or not momentum):
         return None
-    if call.has("velocity") and _count(call) == 1:  # the first velocity is the gradient there
+    if (
+        call.has("velocity") and call.number("step", 1) == 1
+    ):  # the first velocity is the gradient there
         return None
     return {"momentum": momentum, "dampening": dampening, "nesterov": call["nesterov"]}
 
@@ -78,29 +82,30 @@ def _adamax(call: Torch) -> Settings | None:
 
 
 def _nadam(call: Torch) -> Settings:
-    return {**_betas(call), "momentum_decay": call["momentum_decay"]}
+    return {**_betas(call), "momentum_decay": call["momentum_decay"], **_apart(call)}
 
 
-def _count(call: Torch) -> int | None:
-    """The number of the step, where it is a number in the text; 1 where the call does not say."""
-    if not call.has("step"):
-        return 1
-    literal = call.values["step"].literal
-    return None if literal is None else int(literal)
+def _radam(call: Torch) -> Settings:
+    return {**_betas(call), **_apart(call)}
+
+
+def _apart(call: Torch) -> dict[str, Setting]:
+    """What says that weight decay is taken from the parameter."""
+    apart = call["weight_decay"] and call["decoupled"]
+    return {"decoupled_weight_decay": True} if apart else {}
+
+
+def _rprop(call: Torch) -> Settings:
+    return {
+        "etas": (float(call["shrinks"]), float(call["grows"])),
+        "step_sizes": (float(call["least"]), float(call["most"])),
+    }
 
 
 def _rate(call: Torch) -> float | None:
-    """The rate likewise, as the number that it is in the parameter's type; None: not a number."""
-    if call.has("lr"):
-        literal = call.values["lr"].literal
-        return None if literal is None else _rounded(float(literal), call)
-    default = next(item.default for item in call.node.op.inputs if item.name == "lr")
-    number = getattr(default, "value", default)
-    return _rounded(float(number), call)  # type: ignore[arg-type]
-
-
-def _rounded(number: float, call: Torch) -> float:
-    return float(np.asarray(number, DTYPES[call.out.dtype].numpy))
+    """The rate, as the number that it is in the parameter's type; None where it is computed."""
+    rate = call.number("lr")
+    return None if rate is None else float(np.asarray(rate, DTYPES[call.out.dtype].numpy))
 
 
 def _taken(settings: Settings) -> bool:
@@ -117,37 +122,40 @@ def _step(row: _Row, way: str) -> Callable[[Torch], list[Value] | None]:
     """The lines of one step. way: which of its implementations is asked for, if not the usual."""
 
     def rule(call: Torch) -> list[Value] | None:
-        count, rate, settings = _count(call), _rate(call), row.settings(call)
-        decays = call["weight_decay"] != 0
-        decoupled = bool(decays and call["decoupled"])
+        count, rate, settings = call.number("step", 1), _rate(call), row.settings(call)
+        decay = float(call.get("weight_decay", 0))
+        decoupled = bool(decay and call["decoupled"])
         if call.out.dtype not in _WIDE or settings is None or rate is None or count is None:
             return None
-        numbers = {**settings, "lr": rate, "weight_decay": call["weight_decay"]}
-        if count < 1 or not _taken(numbers) or (decoupled and row.name != "Adam"):
+        numbers = {**settings, "lr": rate, "weight_decay": decay}
+        if count < 1 or not _taken(numbers) or (decoupled and not row.decoupled):
             return None  # which torch.optim refuses, or has not
-        name = "AdamW" if decoupled else row.name
+        name = row.decoupled if decoupled else row.name
         build = call.build
         x = build.once(f"{call.text('x')}.detach().clone()", call.out.shape, call.out.dtype, "p")
         sign = "-" if way == "maximize" else ""
         build.lines.append(f"{x.text}.grad = {sign}{call.text('gradient')}.detach()")
-        decay = float(call["weight_decay"])
         options = {**settings, way: True} if way else settings
-        made = invoke(f"torch.optim.{name}", f"[{x.text}]", lr=rate, weight_decay=decay, **options)
+        if any(item.name == "lr" for item in call.node.op.inputs):
+            options = {"lr": rate, **options}
+        if decay:
+            options = {"weight_decay": decay, **options}
+        made = invoke(f"torch.optim.{name}", f"[{x.text}]", **options)
         optimizer = build.names.fresh("optimizer")
         build.lines.append(f"{optimizer} = {made}")
         state = f"{optimizer}.state[{x.text}]"
         kept = {}
         for number, (own, key) in enumerate(row.kept.items(), 1):
             info = call.outputs[number]
-            first = 1 if own == "product" else 0
-            kept[key] = build.once(
-                f"{call.text(own)}.detach().clone()" if call.has(own)
-                else f"torch.full({info.shape}, {first}, dtype={build.dtype(info.dtype)})",
-                info.shape, info.dtype, own,
-            )  # fmt: skip
+            if call.has(own):
+                text = f"{call.text(own)}.detach().clone()"
+            else:
+                dtype = build.dtype(info.dtype)
+                text = f"torch.full({info.shape}, {call.number(own)}, dtype={dtype})"
+            kept[key] = build.once(text, info.shape, info.dtype, own)
         if row.name != "SGD" or count > 1:
             items = ", ".join(f'"{key}": {value.text}' for key, value in kept.items())
-            build.lines.append(f'{state} = {{"step": torch.tensor({count - 1}.0), {items}}}')
+            build.lines.append(f'{state} = {{"step": torch.tensor({count - 1}), {items}}}')
         build.lines.append(f"{optimizer}.step()")
         results = [x]
         for key, value in kept.items():
@@ -167,9 +175,11 @@ _ROWS = {
     ),
     "adagrad": _Row("Adagrad", _adagrad, {"square": "sum"}),
     "adadelta": _Row("Adadelta", _adadelta, {"square": "square_avg", "step_square": "acc_delta"}),
-    "adam": _Row("Adam", _adam, {**_MEANS, "largest": "max_exp_avg_sq"}),
+    "adam": _Row("Adam", _adam, {**_MEANS, "largest": "max_exp_avg_sq"}, "AdamW"),
     "adamax": _Row("Adamax", _adamax, {"mean": "exp_avg", "largest": "exp_inf"}),
-    "nadam": _Row("NAdam", _nadam, {**_MEANS, "product": "mu_product"}),
+    "nadam": _Row("NAdam", _nadam, {**_MEANS, "product": "mu_product"}, "NAdam"),
+    "radam": _Row("RAdam", _radam, _MEANS, "RAdam"),
+    "rprop": _Row("Rprop", _rprop, {"previous": "prev", "length": "step_size"}),
 }  # fmt: skip
 
 _WAYS = ("foreach", "maximize", "fused")  # implementations of their own

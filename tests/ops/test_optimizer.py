@@ -25,10 +25,17 @@ STATE = {
     "adam": ("mean", "square", "largest"),
     "adamax": ("mean", "largest"),
     "nadam": ("mean", "square", "product"),
+    "radam": ("mean", "square"),
+    "rprop": ("previous", "length"),
+    "lamb": ("mean", "square"),
+    "lion": ("mean",),
+    "signum": ("mean",),
+    "ftrl": ("square", "linear"),
 }
-STEPPED = ("sgd", "adagrad", "adam", "adamax", "nadam")
+STEPPED = ("sgd", "adagrad", "adam", "adamax", "nadam", "radam", "lamb")
 # Keras rounds these to float32 on the way, which these survive (and Nadam's 0.96 does not).
 BETAS = {"beta_1": 0.75, "beta_2": 0.875}
+SHORT = {"betas": (0.9, 0.75)}
 # Steps by number: the definition, its attributes, the class of PyTorch or Keras, its arguments.
 TORCH: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("sgd", {}, "SGD", {}),
@@ -53,6 +60,16 @@ TORCH: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("adam", {"weight_decay": 0.25, "decoupled": True}, "AdamW", {"weight_decay": 0.25}),
     ("adamax", {}, "Adamax", {}),
     ("nadam", {}, "NAdam", {}),
+    ("radam", {}, "RAdam", {}),
+    ("radam", {"beta_2": 0.75, "weight_decay": 0.25}, "RAdam", {**SHORT, "weight_decay": 0.25}),
+    (
+        "radam",
+        {"beta_2": 0.875, "weight_decay": 0.25, "decoupled": True},
+        "RAdam",
+        {"betas": (0.9, 0.875), "weight_decay": 0.25, "decoupled_weight_decay": True},
+    ),
+    ("rprop", {}, "Rprop", {}),
+    ("rprop", {"grows": 3, "most": 0.5}, "Rprop", {"etas": (0.5, 3), "step_sizes": (1e-6, 0.5)}),
 ]
 KERAS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("sgd", {"weight_decay": 0.25, "decoupled": True}, "SGD", {"weight_decay": 0.25}),
@@ -92,8 +109,32 @@ KERAS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         {**BETAS, "weight_decay": 0.25},
     ),
     ("adamax", {**BETAS, "eps": 1e-7, "eps_to": "largest"}, "Adamax", BETAS),
+    ("lamb", {**BETAS, "eps": 1e-7}, "Lamb", BETAS),
+    (
+        "lamb",
+        {**BETAS, "eps": 1e-7, "weight_decay": 0.25, "decoupled": True},
+        "Lamb",
+        {**BETAS, "weight_decay": 0.25},
+    ),
+    ("lion", {**BETAS, "weight_decay": 0.25}, "Lion", {**BETAS, "weight_decay": 0.25}),
+    ("ftrl", {}, "Ftrl", {}),
+    (
+        "ftrl",
+        {"l1": 0.25, "l2": 0.5, "shrinkage": 0.125, "beta": 0.75, "lr_power": -0.75},
+        "Ftrl",
+        {
+            "l1_regularization_strength": 0.25,
+            "l2_regularization_strength": 0.5,
+            "l2_shrinkage_regularization_strength": 0.125,
+            "beta": 0.75,
+            "learning_rate_power": -0.75,
+        },
+    ),
 ]
-FIRST = {"adagrad": {"square": 0.1}}  # what Keras's state begins with, where it is not zero
+FIRST = {
+    "adagrad": {"square": 0.1},
+    "ftrl": {"square": 0.1},
+}  # what Keras's state begins with, where it is not zero
 
 
 class Steps:
@@ -107,7 +148,9 @@ class Steps:
     def __call__(self, gradient: Array) -> Any:
         """The new parameter, with its radius."""
         self.count += 1
-        inputs = {"x": self.x, "gradient": gradient, "lr": self.lr, **self.state}
+        inputs = {"x": self.x, "gradient": gradient, **self.state}
+        if self.op != "rprop":
+            inputs["lr"] = self.lr
         if self.op in STEPPED:
             inputs["step"] = np.array(self.count)
         found = call(self.op, inputs, **self.attrs)
@@ -127,6 +170,8 @@ def test_steps_are_those_of_torch(
     shape = data.draw(st.lists(st.integers(1, 3), max_size=2))
     x = rng.uniform(-2, 2, shape)
     steps = Steps(op, x, attrs, 0.25)
+    if op == "rprop":
+        steps.state["length"] = np.full(shape, 0.25)  # as long as the rate, at first
     for count in range(1, STEPS + 1):
         gradient = rng.uniform(-2, 2, shape)
         native = torch.nn.Parameter(torch.tensor(steps.x))
@@ -145,6 +190,8 @@ _TORCH_STATE = {
     "adam": {"mean": "exp_avg", "square": "exp_avg_sq", "largest": "max_exp_avg_sq"},
     "adamax": {"mean": "exp_avg", "largest": "exp_inf"},
     "nadam": {"mean": "exp_avg", "square": "exp_avg_sq", "product": "mu_product"},
+    "radam": {"mean": "exp_avg", "square": "exp_avg_sq"},
+    "rprop": {"previous": "prev", "length": "step_size"},
 }
 
 
@@ -198,6 +245,9 @@ def _in_keras(optimizer: Any, op: str, steps: Steps) -> None:
         "adadelta": {"square": "_accumulated_grads", "step_square": "_accumulated_delta_vars"},
         "adam": {"mean": "_momentums", "square": "_velocities", "largest": "_velocity_hats"},
         "adamax": {"mean": "_m", "largest": "_u"},
+        "lamb": {"mean": "_momentums", "square": "_velocities"},
+        "lion": {"mean": "_momentums"},
+        "ftrl": {"square": "_accumulators", "linear": "_linears"},
     }[op]
     for name, value in steps.state.items():
         there: Any = getattr(optimizer, names[name], None)
@@ -222,6 +272,40 @@ def test_nadam_as_keras_has_it() -> None:
         x = steps.x - 0.25 * ahead / (np.sqrt(v / (1 - b2**t)) + eps)
         steps(g).check(x)
         m, v, product = (steps.state[name] for name in STATE["nadam"])
+
+
+def test_signum_by_its_formula() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-2, 2, 4)
+    coupled = Steps("signum", x, {"momentum": 0.75, "weight_decay": 0.5}, 0.25)
+    apart = Steps("signum", x, {"momentum": 0.75, "weight_decay": 0.5, "decoupled": True}, 0.25)
+    means = [np.zeros(4), np.zeros(4)]
+    for _ in range(STEPS):
+        g = rng.uniform(-2, 2, 4)
+        means[0] = 0.75 * means[0] + 0.25 * (g + 0.5 * coupled.x)
+        means[1] = 0.75 * means[1] + 0.25 * g
+        expected = coupled.x - 0.25 * np.sign(means[0])
+        coupled(g).check(expected)
+        expected = apart.x * (1 - 0.125) - 0.25 * np.sign(means[1])
+        apart(g).check(expected)
+
+
+def test_lamb_as_mxnet_has_it() -> None:
+    """With what weight decay adds in the length of the step, without correction: NumPy."""
+    rng = np.random.default_rng(6)
+    x, g = rng.uniform(-2, 2, 5), rng.uniform(-2, 2, 5)
+    m, v = 0.25 * g, 0.125 * g * g
+    moved = m / (np.sqrt(v) + 0.5) + 0.25 * x
+    ratio = np.linalg.norm(x) / np.linalg.norm(moved)
+    attrs = {"beta_1": 0.75, "beta_2": 0.875, "eps": 0.5, "weight_decay": 0.25}
+    given_ = {"x": x, "gradient": g, "lr": np.array(0.125)}
+    call("lamb", given_, bias_correction=False, **attrs)["y"].check(x - 0.125 * ratio * moved)
+    for still in ({"x": np.zeros(5)}, {"gradient": np.zeros(5)}):
+        attrs["weight_decay"] = 0
+        given_ = {"x": x, "gradient": g, "lr": np.array(0.125), **still}
+        step = 0.25 * given_["gradient"] / (np.sqrt(0.125) * np.abs(given_["gradient"]) + 0.5)
+        found = call("lamb", given_, bias_correction=False, **attrs)["y"]
+        found.check(given_["x"] - 0.125 * step)
 
 
 # ---- ONNX, whose reference computes in the type of its inputs
