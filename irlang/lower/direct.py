@@ -22,14 +22,15 @@ _MOVING = frozenset(
     {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
 )
 _AROUND = frozenset(
-    {"expand_dims", "squeeze", "cast", "to", "bias_add"}
+    {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
 _WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
-# What keeps a tensor that a step changes, what takes the step, and what it has made.
+# What keeps a tensor that a step changes, what takes the step, what runs a block without asking
+# what it is given, and arrays of MXNet's elder kind.
 _STEPPING = frozenset(
     {"Variable", "convert_to_tensor", "build", "assign", "apply_gradients", "update", "copy"}
-    | {"as_nd_ndarray", "as_np_ndarray"}
+    | {"as_nd_ndarray", "as_np_ndarray", "hybrid_forward"}
 )
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
@@ -39,7 +40,7 @@ _PARTS = frozenset(
 )
 _CONVERTING = frozenset({"cast", "to", "astype"})
 _INT32 = 6  # of ONNX's element types
-_FRAMING = _MOVING | _AROUND | _WRAPPING | _STEPPING | _WRITTEN | _PARTS | {"astype"}
+_FRAMING = _MOVING | _AROUND | _WRAPPING | _STEPPING | _WRITTEN | _PARTS
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",

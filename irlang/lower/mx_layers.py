@@ -12,6 +12,7 @@ from irlang.lower.call import Call, Native
 from irlang.lower.chance import NORMAL, UNIFORM
 from irlang.lower.legalise import Windows, around, windows
 from irlang.lower.mx_builder import MxBuilder
+from irlang.lower.mx_losses import HUBER
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -357,7 +358,7 @@ LAYERS: dict[str, Native] = {
     "batch_norm": Native("mx.npx.batch_norm", _batch_norm, constant=("mean", "var")),
     "batch_norm_train": Native("mx.npx.batch_norm", _batch_norm_train),
     "embedding": Native("mx.npx.embedding", _embedding),
-    "smooth_l1": Native("mx.npx.smooth_l1", _smooth_l1),
+    "smooth_l1": Native("mx.npx.smooth_l1", _smooth_l1, others=(HUBER,)),
     "max_roi_pool": Native("mx.npx.roi_pooling", _roi_pool),
     "sequence_mask": Native("mx.npx.sequence_mask", _sequence_mask),
     "dropout": Native("mx.npx.dropout", _dropout),

@@ -12,6 +12,7 @@ from irlang.lower.labels import native
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
+from irlang.lower.mx_losses import LOSSES
 from irlang.lower.mx_optimizers import OPTIMIZERS
 from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
@@ -434,5 +435,6 @@ TABLE: dict[str, Native] = {
     **MX_SELECTIONS,
     **CHANCE,
     **LAYERS,
+    **LOSSES,
     **OPTIMIZERS,
 }
