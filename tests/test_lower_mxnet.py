@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from irlang.commands.diff import command as diff
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
-from irlang.lower.pool import Program
+from irlang.lower.pool import Program, Worker
 from tests.lower_calls import case, disagreement
 from tests.targets import usable
 from tests.test_lower_text import lowered, ran
@@ -60,19 +60,75 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
 
 
-@pytest.mark.parametrize(
-    ("inputs", "call"),
-    [
-        ("a: f32[3], b: f32[3]", "smooth_l1(a, b; beta = 2, reduction = none)"),  # by its root
-        ("x: f32[2, 3], w: f32[3, 0]", "dense(x, w)"),
-    ],
-)
-def test_what_it_has_no_number_for_is_composed(inputs: str, call: str) -> None:
+def test_what_it_has_no_number_for_is_composed() -> None:
     usable(_TARGET)
-    made = case(inputs, call)
+    made = case("x: f32[2, 3], w: f32[3, 0]", "dense(x, w)")
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == set()
-    made = case("a: f32[3], b: f32[3]", "smooth_l1(a, b; beta = 0.25, reduction = none)")
-    assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("beta", "word"), [("0.25", "mx.npx.smooth_l1"), ("2", "mx.gluon.loss.HuberLoss")]
+)
+def test_a_number_without_a_root_is_for_another_word(beta: str, word: str) -> None:
+    usable(_TARGET)
+    made = case("a: f32[3], b: f32[3]", f"smooth_l1(a, b; beta = {beta}, reduction = none)")
+    assert word in str(lower(made.graph, _TARGET, made.catalog, made.params).code)
+
+
+_LOSSES = [
+    ("a: f32[2, 3], b: f32[2, 3]", "mse(a, b)", "L2Loss"),
+    ("a: f32[2, 3], b: f32[2, 3]", "mae(a, b; reduction = sum)", "L1Loss"),
+    ("a: f32[2, 3], b: f32[2, 3]", "hinge(a, b; reduction = none)", "HingeLoss"),
+    ("a: f32[2, 3], b: f32[2, 3]", "squared_hinge(a, b)", "SquaredHingeLoss"),
+    ("a: f32[2], b: f32[2], c: f32[1]", "binary_cross_entropy_logits(a, b, c)", "SigmoidBinary"),
+    ("a: f32[2, 3], b: f32[2, 3] in [0.1, 4]", "poisson(a, b; log_input = true)", "PoissonNLL"),
+    ("a: f32[2, 3], b: i64[2] in [0, 2]", "cross_entropy(a, b; reduction = sum)", "SoftmaxCross"),
+    ("a: f32[2, 3, 4], b: f32[2, 3, 4]", "categorical_cross_entropy(a, b; axis = 1)", "False"),
+    (
+        "a: f32[4, 2, 3], b: i32[2, 2] in [0, 1], c: i64[2] in [4, 4], d: i64[2] in [1, 2]",
+        "ctc_logits(a, b, c, d; blank = 2)",
+        "CTCLoss",
+    ),
+]
+_STATE = "a: f32[2, 3], g: f32[2, 3], m: f32[2, 3], s: f32[2, 3] in [0.5, 2]"
+_STEPS = [
+    (_STATE, f"{call}", f"mx.optimizer.{word}")
+    for call, word in (
+        ("sgd(a, g)", "SGD"),
+        ("sgd(a, g, m; momentum = 0.5, velocity_of = steps, weight_decay = 0.1)", "SGD"),
+        ("sgd(a, g, m; momentum = 0.5, velocity_of = steps, nesterov = true)", "NAG"),
+        ("rmsprop(a, g, s; eps_to = square)", "RMSProp"),
+        (
+            "rmsprop(a, g, s; velocity = m, centered = true, rho = 0.5, momentum = 0.5,"
+            " eps_to = square, velocity_of = steps)",
+            "RMSProp",
+        ),
+        ("adagrad(a, g, s; eps_to = square, weight_decay = 0.1, decoupled = true)", "AdaGrad"),
+        ("adadelta(a, g, s, s)", "AdaDelta"),
+        ("adam(a, g, m, s; step = 3, eps_to = raw, weight_decay = 0.1)", "Adam"),
+        ("adamax(a, g, m, s; step = 3, eps = 0)", "Adamax"),
+        ("nadam(a, g, m, s, 0.75; step = 3)", "Nadam"),
+        ("lamb(a, g, m, s; step = 3, weight_decay = 0.1)", "LAMB"),
+        ("lamb(a, g, m, s; bias_correction = false)", "LAMB"),
+        ("signum(a, g, m; weight_decay = 0.1)", "Signum"),
+        ("signum(a, g, m; weight_decay = 0.1, decoupled = true)", "Signum"),
+        ("ftrl(a, g, s, m; l1 = 0.25, l2 = 0.5, beta = 1, lr = 0.5)", "Ftrl"),
+    )
+]
+
+
+@pytest.mark.parametrize(("inputs", "call", "word"), [*_LOSSES, *_STEPS])
+def test_losses_are_those_of_gluon_and_steps_those_of_its_optimizers(
+    inputs: str, call: str, word: str
+) -> None:
+    known = usable(_TARGET)
+    made = case(inputs, call)
+    found = lower(made.graph, _TARGET, made.catalog, made.params)
+    assert word in str(found.code)
+    with Worker(known.worker) as worker:
+        result = worker.submit([Program(found.kind, found.code, made.inputs, found.params)])[0]
+    assert result.status == "ok", result.error
+    assert not list(made.faults(result.outputs))
 
 
 def test_an_axis_serves_axes_of_other_tensors_alone() -> None:

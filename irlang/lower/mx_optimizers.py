@@ -40,10 +40,10 @@ def _sgd(call: Mx) -> _Made | None:
         return None
     kept = {"velocity": 1} if momentum else {}
     within = _of_kind(call, decoupled=False)
-    if momentum and call["velocity_of"] == "gradients":
-        return _Made("NAG", {"momentum": momentum}, kept, within) if call["nesterov"] else None
-    nesterov = bool(momentum and call["nesterov"])
-    return None if nesterov else _Made("SGD", {"momentum": momentum}, kept, within)
+    if momentum and call["velocity_of"] != "steps":
+        return None
+    name = "NAG" if momentum and call["nesterov"] else "SGD"
+    return _Made(name, {"momentum": momentum}, kept, within)
 
 
 def _rmsprop(call: Mx) -> _Made | None:
