@@ -12,7 +12,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
-from irlang.lower.onnx_file import File, OnnxNode, code_of, serialized
+from irlang.lower.onnx_file import CONTRIBUTED, File, OnnxNode, code_of, serialized
 from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
 from irlang.lower.value import (
     Array,
@@ -113,16 +113,26 @@ class OnnxBuilder:
         except Gone:
             self.gone = True
             raise
-        for key, given in attributes.items():
+        return self._noted(OnnxNode(op, list(inputs), [], attributes), types)
+
+    def contributed(
+        self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any
+    ) -> list[Value]:
+        """An operator that is not ONNX's, but ONNX Runtime's own."""
+        return self._noted(OnnxNode(op, list(inputs), [], attributes, CONTRIBUTED), types)
+
+    def _noted(self, node: OnnxNode, types: Sequence[TensorInfo]) -> list[Value]:
+        for key, given in node.attributes.items():
             numbers = given if isinstance(given, (list, tuple)) else [given]
             _require_fits([n for n in numbers if isinstance(n, int)])
             lost = [n for n in numbers if isinstance(n, float) and float(np.float32(n)) != n]
             if lost and any(info.dtype == "f64" for info in types):
-                raise Unsupported(f"{op}'s {key} is a float32, which {lost[0]} is not")
-        outputs = [self._temporary() for _ in types]
-        self._nodes.append(OnnxNode(op, list(inputs), outputs, attributes))
-        self._made.update(outputs)
-        return [Value(n, info.shape, info.dtype) for n, info in zip(outputs, types, strict=True)]
+                raise Unsupported(f"{node.op}'s {key} is a float32, which {lost[0]} is not")
+        node.outputs.extend(self._temporary() for _ in types)
+        self._nodes.append(node)
+        self._made.update(node.outputs)
+        pairs = zip(node.outputs, types, strict=True)
+        return [Value(name, info.shape, info.dtype) for name, info in pairs]
 
     def _as_of_the_opset(
         self, op: str, inputs: list[str], attributes: dict[str, Any]

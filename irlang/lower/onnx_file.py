@@ -22,6 +22,9 @@ def code_of(dtype: str) -> int:
     return _CODES[dtype]
 
 
+CONTRIBUTED = "com.microsoft"  # the domain of ONNX Runtime's own operators
+
+
 @dataclass(slots=True)
 class OnnxNode:
     """An operator with the names of what it takes and gives."""
@@ -30,6 +33,7 @@ class OnnxNode:
     inputs: list[str]
     outputs: list[str]
     attributes: dict[str, Any] = field(default_factory=dict)
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def serialized(file: File, runtime: Runtime) -> bytes:
 
     nodes = [
         helper.make_node(
-            node.op, named(node.inputs), named(node.outputs),
+            node.op, named(node.inputs), named(node.outputs), domain=node.domain or None,
             **{key: value for key, value in node.attributes.items() if value != []},
         )
         for node in file.nodes
@@ -75,9 +79,11 @@ def serialized(file: File, runtime: Runtime) -> bytes:
         nodes, file.name, typed(file.inputs), typed(file.outputs, runtime.declares), initializers,
         file.doc,
     )  # fmt: skip
+    domains = sorted({node.domain for node in file.nodes} - {""})
+    others = [helper.make_opsetid(domain, 1) for domain in domains]
     model = helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", runtime.opset)],
+        opset_imports=[helper.make_opsetid("", runtime.opset), *others],
         ir_version=runtime.ir_version,
         producer_name="irlang",
     )

@@ -154,7 +154,8 @@ class Runtime:
     lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
     a model may hold an array without elements. older: an older opset for what this one lacks.
     usual: the opset that most files have, which passes of optimisers are written for. elder: those
-    of older files. declares: whether a file says the shapes of its results.
+    of older files. declares: whether a file says the shapes of its results. release: that of
+    ONNX Runtime, if it is one, which has operators of its own.
     """
 
     opset: int = OPSET
@@ -167,6 +168,11 @@ class Runtime:
     usual: Runtime | None = None
     elder: tuple[Runtime, ...] = ()
     declares: bool = True
+    release: tuple[int, ...] | None = None
+
+    def contributes(self, since: tuple[int, ...]) -> bool:
+        """Whether it has operators beside ONNX's that stand in ONNX Runtime since a release."""
+        return self.release is not None and since <= (self.release or since)
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
@@ -293,12 +299,14 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     read = [(o, ir) for o, (first, ir) in _READ_SINCE.items() if release >= first]
     opset, ir_version = read[0] if read else (min(_READ_SINCE), 9)
     lacks = _UNFED if release < _FED_SINCE else {}
-    usual = Runtime(_USUAL, _READ_SINCE[_USUAL][1], _unasked(_USUAL, release), lacks)
+    usual = Runtime(
+        _USUAL, _READ_SINCE[_USUAL][1], _unasked(_USUAL, release), lacks, release=release
+    )
     if opset == OPSET:
-        found = Runtime(kernels=_narrowed(opset, kernels or KERNELS))
+        found = Runtime(kernels=_narrowed(opset, kernels or KERNELS), release=release)
     else:
         own = _narrowed(opset, kernels) if kernels else _unasked(opset, release)
-        found = Runtime(opset, ir_version, own, lacks)
+        found = Runtime(opset, ir_version, own, lacks, release=release)
     if opset > _BEFORE:
         older = replace(found, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
         found = replace(found, older=older)

@@ -15,6 +15,7 @@ from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_contrib import with_contributed
 from irlang.lower.onnx_images import IMAGES
 from irlang.lower.onnx_kernels import PLAIN, Runtime
 from irlang.lower.onnx_layers import LAYERS
@@ -26,10 +27,11 @@ from irlang.lower.onnx_signals import SIGNALS
 from irlang.lower.onnx_transformers import TRANSFORMERS
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {
+_STANDARD: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **IMAGES, **SIGNALS, **SELECTIONS, **TRANSFORMERS, **RESIZED,
     **ONNX,
 }  # fmt: skip
+TABLE: dict[str, Native] = with_contributed(_STANDARD)
 
 
 def model_file(
@@ -52,7 +54,8 @@ def model_file(
     is there that optimisers take several for one. Lone calls are those of the newest kernels, where
     no more of them are operators of their own in the usual opset.
     """
-    table, bold = in_turn(TABLE, graph.operators(), manner), manner.bold
+    words = TABLE if manner.words else _STANDARD  # a file that is usual has operators of ONNX alone
+    table, bold = in_turn(words, graph.operators(), manner), manner.bold
     write = partial(_written, graph, catalog, params, table, native=native, whole=whole, bold=bold)
     if manner.older and runtime.elder:
         made = write(runtime.elder[manner.words % len(runtime.elder)])

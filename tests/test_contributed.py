@@ -1,0 +1,54 @@
+"""ONNX Runtime's own operators, which stand in the place of ONNX's where it is their turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from irlang.lower.lower import lower, tables
+from irlang.lower.manner import USUAL, Manner
+from irlang.lower.onnx_file import CONTRIBUTED
+from irlang.lower.pool import Program, Worker
+from tests.lower_calls import every_case, operator
+from tests.targets import usable
+
+
+def _turn(name: str) -> Manner | None:
+    """At which its word has its turn; None where an operator has none."""
+    words = tables()["onnxruntime"][name].words if name in tables()["onnxruntime"] else ()
+    places = [i for i, one in enumerate(words) if one.spelling.startswith(CONTRIBUTED)]
+    return Manner(turn=2 * (places[0] or len(words))) if places else None
+
+
+def _is_in(code: str | bytes) -> bool:
+    return isinstance(code, bytes) and CONTRIBUTED.encode() in code
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "ort-1.17"])
+def test_its_own_operators_are_right(target: str) -> None:
+    known = usable(target)
+    programs, sent = [], []
+    for one in (*every_case("f32"), *every_case("f64")):
+        manner = _turn(operator(one.call))
+        if manner is None:
+            continue
+        lowered = lower(one.graph, target, one.catalog, one.params, manner=manner)
+        if not lowered.unsupported and _is_in(lowered.code):
+            sent.append(one)
+            programs.append(Program(lowered.kind, lowered.code, one.inputs, lowered.params))
+    with Worker(known.worker) as worker:
+        results = worker.submit(programs)
+    assert not [r.error for r in results if r.status != "ok"]
+    for one, result in zip(sent, results, strict=True):
+        assert not list(one.faults(result.outputs)), one.call
+    assert {"gelu", "matmul", "inverse", "trilu"} <= {operator(one.call) for one in sent}
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "onnx-reference"])
+def test_usual_files_and_those_of_others_have_none(target: str) -> None:
+    usable(target)
+    for one in every_case("f32"):
+        turn = _turn(operator(one.call))
+        if turn is not None:
+            manner = USUAL if target == "onnxruntime" else turn
+            lowered = lower(one.graph, target, one.catalog, one.params, manner=manner)
+            assert not _is_in(lowered.code), one.call
