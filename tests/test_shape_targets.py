@@ -11,6 +11,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff import runner
 from irlang.diff.calls import Case
+from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import localise
 from irlang.diff.runner import Session
 from irlang.diff.verdict import judge
@@ -19,6 +20,7 @@ from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.interp.shape import check
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.target import describe
 from irlang.parser import parse
 
 pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
@@ -42,6 +44,15 @@ if not hasattr(tf, "_planted"):
             y.set_shape([1, 4, 5])
         return y
     tf.transpose = _transpose
+""",
+    "torch:meta": """
+import torch
+if not hasattr(torch, "_planted"):
+    torch._planted = torch.permute
+    def _permute(x, order):
+        y = torch._planted(x, order)
+        return y.new_empty([1, 4, 5]) if y.device.type == "meta" else y
+    torch.permute = _permute
 """,
     "keras:shapes": """
 import keras
@@ -92,3 +103,29 @@ def test_of_values_nothing_is_said() -> None:
     assert judge("y", "tf:shapes", info, ball, got).verdict == "agrees"
     assert judge("y", "tf:shapes", info, ball, got[:1]).verdict == "wrong"
     assert judge("y", "tf:shapes", info, ball, got.astype(np.float64)).verdict == "wrong"
+    assert judge("y", "torch:meta", info, ball, got).verdict == "agrees"
+
+
+def test_a_check_that_the_meta_device_has_not_is_lost() -> None:
+    """PyTorch's kernels refuse a dilation of 0; on its meta device it has a shape."""
+    with Session(("torch:meta",)) as session:
+        found, counts = judge_invalid(session, builtin(), range(24), ops=("conv",))
+    assert counts["torch:meta"]["refused"] > 0
+    assert found
+    for _, one in found:
+        assert one.verdict.verdict == "accepted"
+        assert one.others["torch"] == "refused"
+    assert {one.requirement for _, one in found} & {"dilation", "stride", "groups"}
+
+
+def test_what_compiles_is_asked_for_what_is_not_refused_sooner() -> None:
+    """What is refused without Inductor is refused with it, too, and is not compiled."""
+    described = {"torch:compile": "torch:aot", "torch:aot": "", "tf:xla": ""}
+    assert {name: describe(name).sooner for name in described} == described
+    with Session(("torch:aot",)) as session:
+        found, counts = judge_invalid(session, builtin(), range(8), ops=("softmax",))
+        session.sooner = {"torch:aot": "torch"}
+        again, fewer = judge_invalid(session, builtin(), range(8), ops=("softmax",))
+    assert counts["torch:aot"]["refused"] > 0
+    assert fewer["torch:aot"]["refused"] == counts["torch:aot"]["refused"]
+    assert [one.requirement for _, one in again] == [one.requirement for _, one in found]

@@ -25,11 +25,11 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
-from irlang.diff.lost import is_early, told_plainly
+from irlang.diff.lost import is_early, told_plainly, told_sooner
 from irlang.diff.pace import PACE
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
-from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
+from irlang.diff.verdict import FINDINGS, Verdict, is_run_first, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.smaller import smaller
@@ -115,13 +115,14 @@ def judge_invalid(
     got: dict[tuple[int, str], Result] = {}
     sent: dict[str, list[_Sent]] = {}
     for target in session.targets:
-        sent[target] = _asked(session, programs, target, spoiled, cases, before)
-        graphs = {one.number: spoiled[one.number][1].graph for one in sent[target]}
-        plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
-        if plainly and is_early(target, ops, first):
-            sent[target] = [one for one in sent[target] if plainly.get(one.number) != "ok"]
-        for number in (n for n, status in plainly.items() if status == "refused"):
-            said[number].setdefault(session.plain[target], "refused")
+        first_asked = _asked(session, programs, target, spoiled, cases, before)
+        early = is_early(target, ops, first)
+        sent[target], elsewhere = _still_asked(
+            session, programs, target, spoiled, cases, first_asked, early
+        )
+        for number, (by, status) in elsewhere.items():
+            said[number].setdefault(by, status)
+            counts[target][status] += by == target
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in (target for target in session.targets if sent[target]):
@@ -253,11 +254,36 @@ def _asked(
         lowered = programs.own(target, one.graph)
         if lowered is not None:
             program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
-            telling = not only_shapes(target) and not one.hollow
+            valued = only_shapes(target) and not one.graph.nodes[0].instance.faults
+            telling = not (is_run_first(target) or valued or one.hollow)
             telling = telling and _symptom(target, one, "accepted") not in before
             direct = telling and is_handed_over(one, lowered, target, programs)
             found.append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
     return found
+
+
+def _still_asked(
+    session: Session,
+    programs: Programs,
+    target: str,
+    spoiled: Sequence[tuple[int, Spoilt]],
+    cases: Sequence[Case],
+    asked: list[_Sent],
+    early: bool,
+) -> tuple[list[_Sent], dict[int, tuple[str, str]]]:
+    """What is left to ask a target when its framework has been asked in other modes, and what was
+    refused then, by number: by which target. early: whether what the framework takes plainly waits.
+    """
+    graphs = {one.number: spoiled[one.number][1].graph for one in asked}
+    plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
+    if plainly and (only_shapes(target) or early):
+        asked = [one for one in asked if plainly.get(one.number) != "ok"]
+    refused = {n: session.plain[target] for n, status in plainly.items() if status == "refused"}
+    graphs = {one.number: graphs[one.number] for one in asked if one.direct}
+    sooner = told_sooner(session, programs, target, graphs, cases, _PATIENCE)
+    lost = {number for number, status in sooner.items() if status == "refused"}
+    told = {n: (by, "refused") for n, by in (refused | dict.fromkeys(lost, target)).items()}
+    return [one for one in asked if one.number not in lost], told
 
 
 def _is_huge(one: Spoilt) -> bool:

@@ -1,5 +1,5 @@
 """Refusals that a mode has lost: of invalid calls that a framework refuses where it runs them
-plainly, and takes where it compiles them.
+plainly, and takes where it compiles them, or infers their shapes.
 
 To take a call is to compile it, several times. So what the framework takes without the mode, which
 is nothing that the mode has lost, waits until every requirement has had its turn.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs
+from irlang.diff.verdict import only_shapes
 from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import spelt
@@ -40,16 +41,40 @@ def told_plainly(
     limits: Limits,
 ) -> dict[int, str]:
     """What becomes of some calls in a mode's framework without it (the status of a `Result`), by
-    their numbers; nothing of a target that is no mode which compiles. cases: by number, of
-    these and others. limits: of each.
+    their numbers; nothing of a target that is no mode which compiles, or infers shapes alone.
+    cases: by number, of these and others. limits: of each.
     """
-    if not (session.compiles[target] and session.plain[target]):
+    if not (session.compiles[target] or only_shapes(target)):
         return {}
-    lowered = {n: programs.own(session.plain[target], one) for n, one in graphs.items()}
+    return _told(session, programs, session.plain[target], target, graphs, cases, limits)
+
+
+def told_sooner(
+    session: Session,
+    programs: Programs,
+    target: str,
+    graphs: Mapping[int, Graph],
+    cases: Sequence[Case],
+    limits: Limits,
+) -> dict[int, str]:
+    """Likewise in a mode that refuses what this one does in a part of its time, if there is one."""
+    return _told(session, programs, session.sooner[target], target, graphs, cases, limits)
+
+
+def _told(
+    session: Session,
+    programs: Programs,
+    mode: str,
+    target: str,
+    graphs: Mapping[int, Graph],
+    cases: Sequence[Case],
+    limits: Limits,
+) -> dict[int, str]:
+    lowered = {n: programs.own(mode, one) for n, one in graphs.items()} if mode else {}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)
         for n, made in lowered.items()
         if made is not None
     }
-    ran = session.ran_plainly(target, list(asked.values()), limits)
+    ran = session.ran_as(mode, target, list(asked.values()), limits) if asked else []
     return {n: result.status for n, result in zip(asked, ran, strict=True)}

@@ -34,7 +34,7 @@ from irlang.diff.outcome import (
 )
 from irlang.diff.plainly import Judged, compare_plainly
 from irlang.diff.rounds import Fruitless
-from irlang.diff.verdict import Verdict
+from irlang.diff.verdict import Verdict, only_shapes
 from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
@@ -74,6 +74,7 @@ class Session:
         self.says_no = {n: d.says_no for n, d in descriptions.items()}
         self.compiles = {n: d.compiles for n, d in descriptions.items()}
         self.plain = {n: d.plain for n, d in descriptions.items()}
+        self.sooner = {n: d.sooner for n, d in descriptions.items()}
         self._limits = limits or Limits()
         self._beside: dict[str, Worker] = {}  # of targets that nobody asked for
         least = min(d.share for d in descriptions.values())
@@ -123,7 +124,7 @@ class Session:
         some.arithmetic = {target: self.arithmetic[target] for target in targets}
         some.shares = {target: self.shares[target] for target in targets}
         some.says_no = self.says_no
-        some.plain = self.plain
+        some.plain, some.sooner = self.plain, self.sooner
         some._limits, some._beside = self._limits, self._beside
         some.compiles = {target: self.compiles[target] for target in targets}
         some._last = self._last
@@ -301,18 +302,25 @@ class Session:
         return outcome.verdicts[target]
 
     def _compare_plainly(self, target: str, some: list[Judged]) -> None:
-        if self.plain[target]:
+        if self.plain[target] and not only_shapes(target):
             own, ran = self.arithmetic[target], partial(self.ran_plainly, target)
             compare_plainly(target, self.plain[target], some, own, ran)
 
     def ran_plainly(
         self, target: str, programs: list[Program], limits: Limits | None = None
     ) -> list[Result]:
-        """What a target's framework gives without the target's mode: that is its own process where
-        programs say how they are run, and one beside it where the process has been told. limits: of
-        programs that may end a process or hang: they have one of their own.
+        """What a target's framework gives without the target's mode. limits: of programs that may
+        end a process or hang: they have one of their own.
         """
-        known = describe(self.plain[target])
+        return self.ran_as(self.plain[target], target, programs, limits)
+
+    def ran_as(
+        self, mode: str, target: str, programs: list[Program], limits: Limits | None = None
+    ) -> list[Result]:
+        """What a target's framework gives in another mode: that is its own process where programs
+        say how they are run, and one beside it where the process has been told.
+        """
+        known = describe(mode)
         plain, worker = known.name, self.workers[target]
         if ROWS[known.framework].kind != "python":
             other = self.workers.get(plain) or self._beside.get(plain)

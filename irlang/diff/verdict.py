@@ -182,6 +182,11 @@ def softened(
 
 def only_shapes(target: str) -> bool:
     """Whether a target says shapes only, so that its values have no verdict."""
+    return target.endswith((":shapes", ":meta"))
+
+
+def is_run_first(target: str) -> bool:
+    """Whether a target that says shapes says them of what has run, and been refused, before."""
     return target.endswith(":shapes")
 
 

@@ -8,7 +8,9 @@ from irlang.lower.target import describe
 CALLED = {
     "torch": "PyTorch{}",
     "torch:compile": "PyTorch{}, torch.compile",
+    "torch:aot": "PyTorch{}, torch.compile without Inductor",
     "torch:export": "PyTorch{}, torch.export",
+    "torch:meta": "PyTorch{}, meta device",
     "torch:triton": "PyTorch{}, torch.compile on a GPU",
     "torch:cuda": "PyTorch{} on a GPU",
     "torch:tf32": "PyTorch{} on a GPU, TF32",

@@ -27,7 +27,7 @@ _GPU_MODES = ("cuda", "gpu", "tf32", "triton")
 # Several processes share one GPU, of which each framework would take most for itself at its start.
 _SHARES_A_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 # Modes whose start does more than to import, and as it leaves no thread may be done before a fork.
-_PREPARED = ("compile",)
+_PREPARED = ("aot", "compile")
 # Frameworks, and modes, whose processes start one by one, and why.
 _ALONE = {
     "torch:triton": "its start computes on the GPU, whose driver would not survive the fork",

@@ -38,6 +38,7 @@ class Mode:
     kernel for something. environment: of its process. piecewise: whether it takes its time over
     every operation, and not over a program as a whole. plain: what stands behind the framework's
     name where the same programs are run as they are, of a mode that makes something of them first.
+    sooner: likewise of a mode that refuses what this one does, in a part of its time.
     """
 
     about: str
@@ -56,6 +57,7 @@ class Mode:
     environment: Mapping[str, str] = field(default_factory=dict)
     piecewise: bool = False
     plain: str | None = None
+    sooner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,11 @@ _NO_TORCH_KERNEL = (
 _ASSERTED = "|device-side assert"
 # What hangs on values is not exported, as its documentation says; of some it names the operator.
 _NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+$"
+# What hangs on values has no shape without them, and some kernels are written for processors alone.
+_NOT_ON_META = (
+    r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
+    r"|^aten::\S+$|zero-size dimension for reduction|called on meta tensors|a meta tensor without"
+)
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
 ROWS = {
     row.name: row
@@ -125,11 +132,19 @@ ROWS = {
                 ":compile": Mode(
                     "torch.compile with Inductor, which needs a C++ compiler", share=32,
                     patience=6.0, compiler=True, environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
-                    says_no=_NO_TORCH_KERNEL, plain="",
+                    says_no=_NO_TORCH_KERNEL, plain="", sooner=":aot",
+                ),
+                ":aot": Mode(
+                    "torch.compile without Inductor: what it makes of operators, run as it is",
+                    share=4, patience=3.0, says_no=_NO_TORCH_KERNEL, plain="",
                 ),
                 ":export": Mode(
                     "the program of torch.export.export, run again", share=4,
                     says_no=_NO_TORCH_KERNEL + _NOT_EXPORTED, plain="",
+                ),
+                ":meta": Mode(
+                    "PyTorch's meta device: the shapes of results, without values", share=4,
+                    says_no=_NO_TORCH_KERNEL + _NOT_ON_META, plain="",
                 ),
                 ":triton": Mode(
                     "torch.compile on a GPU, where Inductor writes kernels for Triton", share=32,
@@ -267,7 +282,7 @@ class Description:
     its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
     says_no: see `Mode`. compiles: whether it takes its time over a program, however short. plain:
     the target that runs the same programs as they are; empty of one that does so itself, and where
-    there is none.
+    there is none. sooner: likewise the target that refuses the same in a part of its time.
     """
 
     name: str
@@ -286,6 +301,7 @@ class Description:
     says_no: str = ""
     compiles: bool = False
     plain: str = ""
+    sooner: str = ""
 
     def as_json(self) -> dict[str, object]:
         """As `irlang targets --format json` shows it."""
@@ -369,13 +385,15 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
         own.kernels if own else {}, worker,
         row.unasked if own and row.unasked and not own.kernels else mode.says_no,
-        mode.patience > 1 and not mode.piecewise, _plain(name, key, mode),
+        mode.patience > 1 and not mode.piecewise, _beside(name, key, mode.plain),
+        _beside(name, key, mode.sooner),
     )  # fmt: skip
 
 
-def _plain(name: str, key: str, mode: Mode) -> str:
+def _beside(name: str, key: str, other: str | None) -> str:
+    """Another mode of a target's framework, by what stands behind the framework's name."""
     base, _, behind = name.partition(":")
-    return base + mode.plain if mode.plain is not None and behind == key else ""
+    return base + other if other is not None and behind == key else ""
 
 
 def _gpu() -> bool:

@@ -136,15 +136,23 @@ def gradients(inputs, params):
 
 
 _COMPILE = "@torch.compile\n"
+_AOT = '@torch.compile(backend="aot_eager_decomp_partition")\n'
 
 
 def layout(mode: str, release: tuple[int, ...]) -> Layout:
     """The program's layout in a mode of a release."""
     if mode == "compile":
         return replace(LAYOUT, framework="PyTorch, compiled", decorator=_COMPILE)
+    if mode == "aot":
+        return replace(LAYOUT, framework="PyTorch, compiled without Inductor", decorator=_AOT)
     if mode == "export":
         framework = "PyTorch, by way of torch.export"
         return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
+    if mode == "meta":
+        return replace(
+            LAYOUT, framework="PyTorch, by the shapes that it infers", wrapper=_INFERRED,
+            wrapped="inferred", gradients="", watched="",
+        )  # fmt: skip
     slopes = _SLOPES if release >= _MATERIALIZES else None
     if mode not in ("cuda", "tf32", "triton"):
         return replace(LAYOUT, slopes=slopes)
@@ -200,4 +208,15 @@ class Model(torch.nn.Module):
 def exported(*values):
     """What the exported program gives for the values that it was exported with."""
     return torch.export.export(Model(), values).module()(*values)
+'''
+
+# What is inferred of a result too large to hold is no more than that.
+_INFERRED = '''
+def inferred(*values):
+    """Zeros of the shapes and types that PyTorch infers on its meta device, without values."""
+    with torch.device("meta"):
+        results = {function}(*(value.to("meta") for value in values))
+    if any(value.numel() > 1 << 24 for value in results):
+        raise MemoryError(f"results of {{[tuple(value.shape) for value in results]}}")
+    return [torch.zeros(value.shape, dtype=value.dtype) for value in results]
 '''

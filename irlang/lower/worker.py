@@ -565,13 +565,18 @@ def _setup_nothing(module: Any) -> None:
     """Nothing to set: this framework's threads are set per session, or by the environment."""
 
 
-def _setup_compile(torch: Any, device: str = "cpu") -> None:
+def _setup_aot(torch: Any) -> None:
+    """What compiles, but for writing kernels."""
+    _setup_compile(torch, backend="aot_eager_decomp_partition")
+
+
+def _setup_compile(torch: Any, device: str = "cpu", backend: str = "inductor") -> None:
     """The first compilation takes long, and tells whether there is a compiler that works."""
 
     def double(x: Any) -> Any:
         return x + x
 
-    torch.compile(double)(torch.ones(3, device=device))
+    torch.compile(double, backend=backend)(torch.ones(3, device=device))
 
     def forget() -> None:
         _compiled.cache_clear()
@@ -651,6 +656,7 @@ def _computes(framework: Any, small: Callable[[Any], Any]) -> bool:
 
 
 _MODES: Dict[str, Callable[[Any], None]] = {
+    "aot": _setup_aot,
     "compile": _setup_compile,
     "cuda": _setup_gpu,
     "gpu": _setup_gpu,
