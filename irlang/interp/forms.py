@@ -31,6 +31,7 @@ _ELEMENTS = 6  # of a polynomial
 _TERMS = 24
 _DEGREE = 6
 _CLEARED = 1  # divisors that a polynomial is cleared of, one after another
+_SQUARED_ROOT = 8  # roundings of a root, whose error counts twice, and of its square
 _DOUBLE = 2.0**-40  # what arithmetic in double precision may lose of the sizes of all terms
 
 
@@ -50,7 +51,7 @@ Ranges = Mapping[Element, tuple[float, float]]
 class Form:
     """A polynomial, and how far the expression may be from it by rounding. size: of its values.
     relative, lost: the same as a share of the value, and what numbers next to 0 lose beyond that,
-    where there is nothing but products.
+    where there is nothing but products. cancelled: whether terms of a sum have cancelled.
     """
 
     terms: dict[Monomial, float]
@@ -58,6 +59,7 @@ class Form:
     error: float = 0.0
     relative: float = 0.0
     lost: float = 0.0
+    cancelled: bool = False
 
     def plus(self, other: Form, times: float = 1.0) -> Form:
         """`self + times * other`, not rounded."""
@@ -68,7 +70,9 @@ class Form:
         kept = {monomial: factor for monomial, factor in terms.items() if factor}
         only = not self.terms and not self.error
         relative, lost = (other.relative, abs(times) * other.lost) if only else (math.inf, 0.0)
-        return Form(kept, size, self.error + abs(times) * other.error, relative, lost)
+        error = self.error + abs(times) * other.error
+        cancelled = self.cancelled or other.cancelled or len(kept) < len(terms)
+        return Form(kept, size, error, relative, lost, cancelled)
 
     def times(self, other: Form) -> Form:
         """The product, not rounded."""
@@ -80,7 +84,8 @@ class Form:
         kept = {monomial: factor for monomial, factor in terms.items() if factor}
         relative = (1 + self.relative) * (1 + other.relative) - 1
         lost = self.lost * (other.size + other.error) + other.lost * (self.size + self.error)
-        return Form(kept, self.size * other.size, error, relative, lost)
+        cancelled = self.cancelled or other.cancelled
+        return Form(kept, self.size * other.size, error, relative, lost, cancelled)
 
     def elements(self) -> list[Element]:
         """The elements that it is made of."""
@@ -115,7 +120,8 @@ class Forms(Squares):
                 continue
             before = form
             elements = form.elements()
-            if not elements or _crosses(form) or self.in_one_row(elements, box):
+            told = not elements or form.cancelled or _crosses(form)
+            if told or self.in_one_row(elements, box):
                 low = max(low, self.least_of(form, box, facts))
                 high = min(high, -self.least_of(Form({}, 0.0).plus(form, -1.0), box, facts))
         return low, high
@@ -214,6 +220,10 @@ class Forms(Squares):
             sign = -1.0 if expr.function == "neg" else 1.0
             return None if inner is None else Form({}, 0.0).plus(inner, sign)
         base = self.square_of(expr, box)
+        root = None if base is None else self.root_of(self.meaning(base, box), box)
+        under = None if root is None else self.form_of(root, box, facts, depth)
+        if under is not None:
+            return self._squared_root(under, expr, box, facts)
         if base is not None and expr.function != "*":
             pair: tuple[eq.Expr, ...] = (base, base)
         elif expr.function in ("+", "-", "*", "/"):
@@ -243,6 +253,16 @@ class Forms(Squares):
         if relative <= 0.25:
             error = min(error, (relative * size.magnitude + lost) / (1 - relative))
         return replace(made, size=size.magnitude, error=error, relative=relative, lost=lost)
+
+    def _squared_root(self, under: Form, expr: eq.Expr, box: Limits, facts: Facts) -> Form | None:
+        """The square of a root: what is under that, but for rounding."""
+        size = self._span(expr, box, facts)
+        if not size.finite:
+            return None
+        share = self.own.changed_by(_SQUARED_ROOT)
+        relative, lost = (1 + under.relative) * (1 + share) - 1, 2 * under.lost + self.own.least
+        error = under.error + share * (under.size + under.error) + self.own.least
+        return replace(under, size=size.magnitude, error=error, relative=relative, lost=lost)
 
     def _span(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """Where an expression lies by intervals, computed once for all forms of a sum."""

@@ -185,9 +185,17 @@ class Norms(Lengths):
         """
         inner = self.square_of(self.meaning(expr, box), box)
         for base, scale, _ in () if inner is None else self._multiples(inner, box, 1):
-            made = self.of_products(base, box)
+            made = self.of_products(base, box) or self._with_ones(base, box)
             if made is not None and made.count * self.own.row.unit <= 0.125:
                 yield made, scale
+
+    def _with_ones(self, expr: eq.Expr, box: Limits) -> Products | None:
+        """A sum of terms, each once."""
+        terms = self._summed(expr, box)
+        if terms is None or self.kind(terms[0]) != "real":
+            return None
+        names = tuple(terms[1].keys() - box.keys())
+        return Products((terms[0], eq.Const(1.0)), terms[1], names)
 
     def _lost(self, sum_: Products, box: Limits) -> float:  # noqa: ARG002
         """What the square of a sum of products and the products of the squares may be off by, as

@@ -52,7 +52,32 @@ class Shares(Forms):
                 most = 1 / share * (1 + 16 * self.own.row.unit) + lost
                 # and so may what a multiple lost when it was rounded
                 return most if not few else times * most + 2 * few * self.own.least / divisor.low
-        return self._most_of_weighted(top, bottom, box, divisor)
+        found = self._most_of_extreme(top, bottom, box, divisor)
+        return found if math.isfinite(found) else self._most_of_weighted(top, bottom, box, divisor)
+
+    def _most_of_extreme(
+        self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
+    ) -> float:
+        """The same of the largest of some numbers, or the least: it is one of them, of which the
+        divisor is made up, as a length is no less than any size.
+        """
+        term = self.meaning(top, box)
+        if not isinstance(term, eq.Reduce) or term.kind not in ("max", "min"):
+            return math.inf
+        inner = self.inner_box(term, box)
+        if inner is None or term.where is not None or term.body is None:
+            return math.inf
+        looks = self.looks(term.body, inner)
+        of_sizes = (
+            look.args[0] for look in looks if isinstance(look, eq.Apply) and look.function == "abs"
+        )
+        tops = (*looks, *(one for size in of_sizes for one in self.looks(size, inner)))
+        for rooted in (False, True):
+            share = self.share(bottom, tops, rooted, False, inner)
+            if share:
+                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
+                return 1 / share * (1 + 16 * self.own.row.unit) + lost
+        return math.inf
 
     def _most_of_weighted(
         self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
