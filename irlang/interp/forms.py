@@ -30,6 +30,7 @@ _DEPTHS = (1, 2, 3, 4, _DEPTH)  # a row of a tensor is lost where its elements a
 _ELEMENTS = 6  # of a polynomial
 _TERMS = 24
 _DEGREE = 6
+_BY_SIGNS = 2  # cases, from which on no more are parted
 _CLEARED = 1  # divisors that a polynomial is cleared of, one after another
 _SQUARED_ROOT = 8  # roundings of a root, whose error counts twice, and of its square
 _DOUBLE = 2.0**-40  # what arithmetic in double precision may lose of the sizes of all terms
@@ -132,12 +133,32 @@ class Forms(Squares):
         if not all(math.isfinite(end) for ends in ranges.values() for end in ends):
             return -math.inf
         lost = form.error + _DOUBLE * (_sizes(form, ranges) + form.size)
-        found = _least(form, ranges, self.in_one_row(form.elements(), box)) - lost
+        row = self.in_one_row(form.elements(), box)
+        found = min(_least(*case, row) for case in self._by_signs(form, ranges, box)) - lost
         for one in ranges if clear and found < 0 else ():
             linear = all(monomial.count(one) <= 1 for monomial in form.terms)
             if isinstance(one, Over) and linear:
                 found = max(found, self._cleared(form, one, ranges, box, facts, clear) - lost)
         return found
+
+    def _by_signs(self, form: Form, ranges: Ranges, box: Limits) -> list[tuple[Form, Ranges]]:
+        """The polynomial where elements whose sizes stand in it, too, are negative and are not."""
+        cases = [(form, ranges)]
+        for size in ranges:
+            term = size if isinstance(size, Over) else self.meaning(size, box)
+            sized = term.args[0] if isinstance(term, eq.Apply) and term.function == "abs" else None
+            own = None if sized is None else self.copies(sized, box)[-1]
+            if own is None or own not in ranges or len(cases) > _BY_SIGNS:
+                continue
+            low, high = ranges[own]
+            halves = [(1.0, (max(low, 0.0), high)), (-1.0, (low, min(high, 0.0)))]
+            cases = [
+                (_in_place_of(size, own, sign, one), {**others, own: ends})
+                for one, others in cases
+                for sign, ends in halves
+                if ends[0] <= ends[1]
+            ]
+        return cases
 
     def _ends_of(self, element: Element, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers an element lies, or the exact reciprocal of one."""
@@ -306,6 +327,16 @@ class Forms(Squares):
                 return Form({made: 1 / factor}, (1 + _DOUBLE) / least, error, relative)
         own = self.copies(expr, box)[-1]
         return Form({(Over(own),): 1.0}, (1 + _DOUBLE) / least)
+
+
+def _in_place_of(element: Element, other: Element, sign: float, form: Form) -> Form:
+    """A polynomial with an element, or its opposite, in place of another."""
+    terms: dict[Monomial, float] = {}
+    for monomial, factor in form.terms.items():
+        made = tuple(sorted((other if one == element else one for one in monomial), key=repr))
+        own = factor * sign ** monomial.count(element)
+        terms[made] = terms.get(made, 0.0) + own
+    return replace(form, terms={monomial: factor for monomial, factor in terms.items() if factor})
 
 
 def _over(element: Element) -> Element:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from irlang import equations as eq
 from irlang.interp.interval import Numbers
+from irlang.interp.jensen import Jensen
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
-from irlang.interp.jensen import Jensen
 from irlang.interp.unfolding import pinned
 
 _DEPTH = 3  # expressions that are looked into, one inside another

@@ -73,11 +73,12 @@ class Jensen(Triangles):
             for mean in self._as_means(term, own, rest, box) if math.isfinite(error) else ():
                 # f(n y) is so many times f(y), or so much more
                 if curve.power is not None:
-                    scaled = Sum({}).plus(mean, curve.factor * own.near**curve.power)
+                    scaled = Sum({}).plus(mean, curve.factor * _raised(own.near, curve.power))
                 else:
                     more = math.log(own.near) if curve.function == "log" else 0.0
                     scaled = mean.plus(Sum({}, more))
-                yield replace(scaled, error=scaled.error + error)
+                if all(map(math.isfinite, scaled.factors.values())):
+                    yield replace(scaled, error=scaled.error + error)
 
     def _curve(self, term: eq.Expr, box: Limits) -> Curve | None:
         """A term as one of these functions; None where its base may be where that bends otherwise,
@@ -120,7 +121,7 @@ class Jensen(Triangles):
                 made = self.interval(own.body, own.inner, {}).magnitude
                 share = self.own.changed_by(math.ceil(roundings))
                 lost = share * made if other.function == "log" else 0.0
-                times = other.factor ** (curve.power or 1.0)
+                times = _raised(other.factor, curve.power or 1.0)
                 base = other.base
                 if times != 1:
                     base = eq.Apply("*", (eq.Const(times), base))
@@ -150,9 +151,14 @@ class Jensen(Triangles):
         if terms.low < 0:
             return math.inf
         if curve.power is not None and 0 < curve.power < 1:  # as near to 0 as the mean may be
-            return size * share * _FURTHER + curve.factor * beside**curve.power + rounding
-        share += math.inf if mean.low <= 0 else beside / mean.low
+            return size * share * _FURTHER + curve.factor * _raised(beside, curve.power) + rounding
         power = abs(curve.power or 1.0)
+        if curve.power is not None and curve.power >= 1:  # it is steepest where the mean is largest
+            most = mean.high * (1 + share) + beside
+            steep = power * curve.factor * _raised(most, power - 1)
+            rounding += steep * beside
+        else:
+            share += math.inf if mean.low <= 0 else beside / mean.low
         if share * max(power, 1.0) >= _FAR_OFF:
             return math.inf
         by = 1.0 if curve.power is None else power * size
@@ -211,3 +217,11 @@ class Jensen(Triangles):
             if same and set(self.looks(its.base, box)) & set(self.looks(curve.base, box)):
                 return True
         return False
+
+
+def _raised(base: float, power: float) -> float:
+    """A power of a number that is not negative; infinite where it is too large, or of 0."""
+    try:
+        return base**power
+    except (OverflowError, ZeroDivisionError):
+        return math.inf

@@ -216,6 +216,7 @@ class Norms(Lengths):
         if isinstance(self.meaning(atom, box), eq.Reduce):
             yield from self._by_length(atom, below, rest, box)
             yield from self._by_both_lengths(atom, below, rest, box)
+            yield from self._by_tangents(atom, below, rest, box)
         if not below:
             yield from self._by_projection(self.meaning(atom, box), rest, box)
         for sum_, scale in () if below else self._squared_products(atom, box):
@@ -258,6 +259,31 @@ class Norms(Lengths):
                 error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
                 error += math.sqrt(self._lost(sum_, box))
                 yield Sum({other: -1 / share if below else 1 / share}, error=error)
+
+    def _by_tangents(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The product of the squares of both lengths, or what is no less than that, for a sum of
+        products: that is no more than its root, which lies below its tangents.
+        """
+        others = [one for one in rest.factors if _is_product(self.meaning(one, box))]
+        sum_ = self.of_products(atom, box) if others else None
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return
+        for other in others:
+            share, ends = self.of_lengths(other, sum_, True), self.interval(other, box, {})
+            if not share or not ends.finite or ends.high <= 0:
+                continue
+            by = abs(rest.factors[other])
+            # where the root is steep enough to take away all of the other, if once or twice the sum
+            # is there, and at the end
+            met = [times / share / by / by for times in (0.25, 1.0)]
+            for at in dict.fromkeys((ends.high, *(one for one in met if one < ends.high))):
+                root = math.sqrt(at / share)
+                slope, most = 0.5 * root / at, math.sqrt(ends.high / share)
+                error = 8 * (sum_.count + 4) * self.own.row.unit * most
+                error += math.sqrt(self._lost(sum_, box))
+                sign = -1.0 if below else 1.0
+                if math.isfinite(error) and at > 0:
+                    yield Sum({other: sign * slope}, sign * root / 2, error)
 
     def _by_length(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """A length, for a sum of what it is the length of, as often as the root of their number."""
@@ -331,3 +357,7 @@ class Norms(Lengths):
 
 def _is_made(expr: eq.Expr) -> TypeGuard[eq.Apply]:
     return isinstance(expr, eq.Apply) and expr.function in ("*", "sqrt", "pow")
+
+
+def _is_product(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function in ("*", "sq")
