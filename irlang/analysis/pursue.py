@@ -209,7 +209,7 @@ class Pursuit:
     # ---- ends that are met and not passed
 
     def _touch(self, values: Values, operand: Array) -> tuple[Values | None, Values, Array]:
-        """Inputs at which the call goes wrong, if they are found, and the nearest that was met: what
+        """Inputs at which the call goes wrong, if any, and the nearest that was met: what
         touches an end and turns back, as a square does, is close to it in few places. A step goes
         twice as far as a line would have it, which is the way for a square; then rounding decides.
         """

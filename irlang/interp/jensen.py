@@ -59,12 +59,18 @@ class Jensen(Triangles):
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
-        curve = self._curve(self.meaning(atom, box), box) if rest.factors else None
-        if curve is None or curve.convex == below:
+        term = self.meaning(atom, box) if rest.factors else None
+        base = _base_of(term)
+        if base is None or not self._adds_up_to(base, box):
             return
-        found = self._mean(curve.base, box)
-        own = None if found is None else _Mean(*found)
-        if own is None or own.count * self.own.row.unit > _FAR_OFF or own.near <= 0:
+        if not any(self._adds_up_to(other, box) for other in rest.factors):
+            return
+        found = self._mean(base, box)
+        curve = None if found is None or term is None else self._curve(term, box)
+        if found is None or curve is None or curve.convex == below:
+            return
+        own = _Mean(*found)
+        if own.count * self.own.row.unit > _FAR_OFF or own.near <= 0:
             return
         if has_default(own.body) or (own.near != 1 and curve.function == "exp"):
             return
@@ -80,20 +86,31 @@ class Jensen(Triangles):
                 if all(map(math.isfinite, scaled.factors.values())):
                     yield replace(scaled, error=scaled.error + error)
 
+    def _adds_up_to(self, expr: eq.Expr, box: Limits) -> bool:
+        """Whether an expression is a sum, or may be a multiple of one, by how it is written."""
+        term = self.meaning(expr, box)
+        parts: tuple[eq.Expr, ...] = (term,)
+        if isinstance(term, eq.Apply) and term.function in ("*", "/"):
+            parts = term.args[: 1 + (term.function == "*")]
+        terms = (self.meaning(part, box) for part in parts)
+        return any(isinstance(one, eq.Reduce) and one.kind == "sum" for one in terms)
+
     def _curve(self, term: eq.Expr, box: Limits) -> Curve | None:
         """A term as one of these functions; None where its base may be where that bends otherwise,
         or may be 0.
         """
         if not isinstance(term, eq.Apply) or self.kind(term) != "real":
             return None
-        base, *others = term.args
+        base = _base_of(term)
+        if base is None:
+            return None
         power, factor = _POWERS.get(term.function), 1.0
         if term.function == "pow":
-            exponent = self.value(others[0], box, {}).only
+            exponent = self.value(term.args[1], box, {}).only
             power = None if exponent in (None, 0, 1) else float(exponent or 0)
         elif term.function == "/":
-            over = self.value(base, box, {}).only
-            base, factor = others[0], float(over or 0)
+            over = self.value(term.args[0], box, {}).only
+            factor = float(over or 0)
             power = -1.0 if over is not None and over > 0 else None
         if power is None and term.function not in _OPPOSITE:
             return None
@@ -196,7 +213,8 @@ class Jensen(Triangles):
             }
             body = settled(eq.substitute(its.body, new))
             alike = any(look in looks for look in self.looks(body, own.inner))
-            if not alike and not self._is_curve(body, curve, own.inner):
+            times = 1.0 if alike else self._times_curve(body, curve, own.inner)
+            if not times:
                 continue
             size = self.interval(its.body, its.inner, {}).magnitude
             error = self.own.changed_by(own.count + 4) * size
@@ -204,19 +222,30 @@ class Jensen(Triangles):
                 error += 2 * (SCALARS[curve.function].ulps + 1) * self.own.row.unit * size
             error += (own.count + 2) * self.own.least * (1 + 1 / abs(its.near))
             if math.isfinite(error):
-                return Sum({other: 1 / its.near}, error=error)
+                return Sum({other: 1 / its.near / times}, error=error / times)
         return None
 
-    def _is_curve(self, expr: eq.Expr, curve: Curve | None, box: Limits) -> bool:
-        """Whether an expression is a function of the same base, however it is written."""
+    def _times_curve(self, expr: eq.Expr, curve: Curve | None, box: Limits) -> float:
+        """How many times a function of one base an expression is, however it is written; 0 for
+        others.
+        """
         for look in self.looks(expr, box) if curve is not None else ():
             its = self._curve(look, box)
-            if its is None or curve is None or (its.power, its.factor) != (curve.power, 1.0):
+            if its is None or curve is None or its.power != curve.power:
                 continue
             same = its.power is not None or its.function == curve.function
             if same and set(self.looks(its.base, box)) & set(self.looks(curve.base, box)):
-                return True
-        return False
+                return its.factor
+        return 0.0
+
+
+def _base_of(term: eq.Expr | None) -> eq.Expr | None:
+    """What a term is a curve over, if it is one of these functions."""
+    if not isinstance(term, eq.Apply):
+        return None
+    if term.function == "/":
+        return term.args[1]
+    return term.args[0] if term.function in (*_OPPOSITE, *_POWERS, "pow") else None
 
 
 def _raised(base: float, power: float) -> float:
