@@ -347,7 +347,9 @@ class Norms(Lengths):
                 a: eq.Index(b) for a, b in zip(squares[1], terms[1], strict=True)
             }
             bases = [settled(eq.substitute(one, renamed)) for one in self.looks(base, squares[1])]
-            if any(look in bases for look in self.looks(*terms)):
+            looks = self.looks(*terms)
+            sizes = (one for look in looks if is_absolute(look) for one in look.args)
+            if any(look in bases for look in (*looks, *sizes)):
                 count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
                 size = self.interval(other, box, {}).magnitude
                 error = 4 * (count + 4) * self.own.row.unit * size
