@@ -41,21 +41,21 @@ class Tangents(Entropies):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         if rest.factors:
-            yield from self._by_tangents(atom, below, rest, box)
+            yield from self._by_logarithm(atom, below, rest, box)
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """No value of a sum is above this, by all such products in it at once."""
         best = super().together(made, box, facts, left)
         total, count = Sum({}, made.constant), 0
         for atom, factor in made.factors.items():
-            bound = next(self._by_tangents(atom, factor < 0, made, box), None)
+            bound = next(self._by_logarithm(atom, factor < 0, made, box), None)
             count += bound is not None
             total = total.plus(bound or Sum({atom: 1.0}), factor)
         if count > 1 and len(total.factors) <= ATOMS:
             best = min(best, self.upper(total, box, facts, left - 1) + total.error)
         return best
 
-    def _by_tangents(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+    def _by_logarithm(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """What a number times its own logarithm less another is no less than, or no more."""
         term = self.meaning(atom, box)
         if not isinstance(term, eq.Apply) or term.function != "*":
