@@ -99,7 +99,7 @@ class Entropies(Twins):
             return -math.inf
         # of products, each with a part and a logarithm, and of their sum; of the parts, and
         # of the exponentials, which are as far off as the numbers that they are taken of
-        slack = (2 * (count + 16) * self.own.row.unit * (size + 1.0) + off) * most
+        slack = (self.own.changed_by(2 * count + 20) * (size + 1.0) + off) * most
         return low - slack - 4 * count * math.sqrt(self.own.least)
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:

@@ -106,9 +106,9 @@ class Lengths(Shares):
         for part, times, few in self._multiples(top, sum_.inner) if least > 0 else ():
             share = self.of_length(divisor, part, sum_, False)
             if share:
-                lost = times * math.sqrt(4 * sum_.count * self.own.least)
-                lost += 2 * few * sum_.count * self.own.least
-                own = times * (1 + 12 * self.own.row.unit) / share + lost / least
+                lost, by = self.lost_under(divisor, 4 * sum_.count * self.own.least, sum_.inner)
+                lost = times * lost + 2 * few * sum_.count * self.own.least
+                own = times * (1 + 12 * self.own.row.unit) / share / by + lost / least
                 best = min(best, own * more)
         if more != 1.0:  # the quotient of both may have lost digits
             size = self.value(top, sum_.inner, {}).magnitude

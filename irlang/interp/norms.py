@@ -110,7 +110,7 @@ class Norms(Lengths):
             for one in both
         ]
         products = shares[0][0] * shares[1][1], shares[0][1] * shares[1][0]
-        rounding = 1 - 2 * (sum_.count + 2) * self.own.row.unit
+        rounding = 1 - self.own.changed_by(4)
         return 2 * math.sqrt(max(products)) * rounding
 
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
@@ -127,7 +127,7 @@ class Norms(Lengths):
             least = sum_.count * self.own.least
             # squares, and products of two sums of them, may have been flushed to 0
             lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
-            rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
+            rounding = 1 + self.own.changed_by(sum_.count + 6)
             most = times * (rounding / share + lost / divisor.low)
             found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
@@ -154,7 +154,7 @@ class Norms(Lengths):
         least = sum_.count * self.own.least
         # squares, and products of two sums of them, may have been flushed to 0
         lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
-        end = (1 + 4 * (sum_.count + 16) * self.own.row.unit) / share + lost * max(reach, 1.0)
+        end = (1 + self.own.changed_by(sum_.count + 28)) / share + lost * max(reach, 1.0)
         return self.cut(found, -end, end, "a sum of products is no more than both lengths")
 
     def _factors_of(self, expr: eq.Expr, box: Limits, depth: int = 2) -> list[eq.Expr]:
@@ -173,7 +173,7 @@ class Norms(Lengths):
             for made, scale in self._squared_products(part, box):
                 share = self.of_lengths(expr.args[1], made, True)
                 if share:
-                    rounding = 1 + 8 * (made.count + 4) * self.own.row.unit
+                    rounding = 1 + self.own.changed_by(2 * made.count + 10)
                     most = scale**2 * rounding + self._lost(made, box) / divisor.low
                     most = times * most / share
                     found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
@@ -222,7 +222,7 @@ class Norms(Lengths):
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
-                rounding = 8 * (sum_.count + 4) * self.own.row.unit
+                rounding = self.own.changed_by(2 * sum_.count + 10)
                 if share > 1 + rounding:  # what was added to the squares is more than is lost
                     times = scale**2 * (1 + rounding) / share
                     yield Sum({other: times}, error=self._lost(sum_, box))
@@ -242,7 +242,7 @@ class Norms(Lengths):
                 share = self.of_lengths(eq.Apply("*", (other, bottom)), sum_, True)
                 size = self.interval(other, box, {}).magnitude
                 if share and math.isfinite(size):
-                    error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                    error = self.own.changed_by(2 * sum_.count + 12) * size / share
                     lost = self._lost(sum_, box) / divisor.low + self.own.least
                     yield Sum({other: scale**2 / share}, error=scale**2 * (error + lost))
 
@@ -256,7 +256,7 @@ class Norms(Lengths):
             share = self.of_lengths(other, sum_, False)
             size = self.interval(other, box, {}).magnitude
             if share and math.isfinite(size):
-                error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                error = self.own.changed_by(sum_.count + 8) * size / share
                 error += math.sqrt(self._lost(sum_, box))
                 yield Sum({other: -1 / share if below else 1 / share}, error=error)
 
@@ -279,7 +279,7 @@ class Norms(Lengths):
             for at in dict.fromkeys((ends.high, *(one for one in met if one < ends.high))):
                 root = math.sqrt(at / share)
                 slope, most = 0.5 * root / at, math.sqrt(ends.high / share)
-                error = 8 * (sum_.count + 4) * self.own.row.unit * most
+                error = self.own.changed_by(sum_.count + 8) * most
                 error += math.sqrt(self._lost(sum_, box))
                 sign = -1.0 if below else 1.0
                 if math.isfinite(error) and at > 0:
@@ -303,7 +303,7 @@ class Norms(Lengths):
             if share:
                 times = math.sqrt(sum_.count) / share * (1 + 4 * self.own.row.unit)
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (sum_.count + 4) * self.own.row.unit * size * times
+                error = self.own.changed_by(sum_.count + 8) * size * times
                 error += sum_.count * math.sqrt(4 * self.own.least)
                 if math.isfinite(error):
                     yield Sum({other: -times if below else times}, error=error)
@@ -327,7 +327,7 @@ class Norms(Lengths):
             if any(look in bases for one in inner for look in self.looks(one, sizes[1])):
                 count = math.prod(sizes[1][name][1] + 1 for name in sizes[1].keys() - box.keys())
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (count + 4) * self.own.row.unit * size
+                error = self.own.changed_by(2 * count + 8) * size
                 yield Sum({other: 1.0}, error=error + math.sqrt(count * self.own.least))
 
     def _by_square_of_sum(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
@@ -352,7 +352,7 @@ class Norms(Lengths):
             if any(look in bases for look in (*looks, *sizes)):
                 count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (count + 4) * self.own.row.unit * size
+                error = self.own.changed_by(3 * count + 8) * size
                 if math.isfinite(error):
                     yield Sum({other: 1.0}, error=error + 4 * count * self.own.least)
 

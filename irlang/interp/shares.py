@@ -48,8 +48,10 @@ class Shares(Forms):
             share = self.share(bottom, self.looks(part, box), rooted, False, box)
             if share:
                 # a square may have been flushed to 0: the dividend's size is known up to that
-                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
-                most = 1 / share * (1 + 16 * self.own.row.unit) + lost
+                lost, by = (
+                    self.lost_under(bottom, 4 * self.own.least, box) if rooted else (0.0, 1.0)
+                )
+                most = 1 / share / by * (1 + 16 * self.own.row.unit) + lost / divisor.low
                 # and so may what a multiple lost when it was rounded
                 return most if not few else times * most + 2 * few * self.own.least / divisor.low
         found = self._most_of_extreme(top, bottom, box, divisor)
@@ -75,9 +77,30 @@ class Shares(Forms):
         for rooted in (False, True):
             share = self.share(bottom, tops, rooted, False, inner)
             if share:
-                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
-                return 1 / share * (1 + 16 * self.own.row.unit) + lost
+                lost, by = (
+                    self.lost_under(bottom, 4 * self.own.least, inner) if rooted else (0.0, 1.0)
+                )
+                return 1 / share / by * (1 + 16 * self.own.row.unit) + lost / divisor.low
         return math.inf
+
+    def lost_under(self, divisor: eq.Expr, squares: float, box: Limits) -> tuple[float, float]:
+        """By how much a root of squares may be too small that have lost so much, as they were
+        rounded to denormal numbers; and a factor. It is not, but for the factor, where no less was
+        added to the squares, or to the root: a share may count what was added, too, of which the
+        least is left where what it was added to is largest.
+        """
+        lost = math.sqrt(squares)
+        for look in self.looks(divisor, box):
+            under = self.root_of(look, box)
+            for one, own in ((under, squares), (look, lost)):
+                term = None if one is None else self.meaning(one, box)
+                if not isinstance(term, eq.Apply) or term.function != "+":
+                    continue
+                for part, added in (term.args, term.args[::-1]):
+                    size = self.value(part, box, {})
+                    if size.finite and size.high > 0 and self.value(added, box, {}).low >= own:
+                        return 0.0, size.high / (size.high + own)
+        return lost, 1.0
 
     def _most_of_weighted(
         self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
