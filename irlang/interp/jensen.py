@@ -251,6 +251,6 @@ def _base_of(term: eq.Expr | None) -> eq.Expr | None:
 def _raised(base: float, power: float) -> float:
     """A power of a number that is not negative; infinite where it is too large, or of 0."""
     try:
-        return base**power
+        return float(base**power)
     except (OverflowError, ZeroDivisionError):
         return math.inf

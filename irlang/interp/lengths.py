@@ -14,8 +14,8 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.affine import affine
-from irlang.interp.forms import Element
 from irlang.interp.matching import match
+from irlang.interp.polynomials import Element
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
 from irlang.interp.spans import plain_axes, repeated, span
