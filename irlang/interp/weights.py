@@ -200,6 +200,8 @@ class Weights(Holdings):
             for u, v, total, error in self._mixtures(look, inner, names, depth):
                 weights = [self._weight(one, inner, names, depth - 1) for one in (u, v)]
                 best = min(best, max(weights) * (total + error) * (1 + 8 * self.own.row.unit))
+            if look.function == "*" and len(names) > 1:
+                best = min(best, self._weight_of_pairs(look, inner, names, depth))
             for one, times in self._weighted(look, inner):
                 best = min(best, self._weight(one, inner, names, depth - 1) * times)
             for pair in self._means(look, inner):
@@ -299,6 +301,20 @@ class Weights(Holdings):
     ) -> Iterator[Average]:
         """Weights and numbers of averages, what the weights add up to, and how sure that is."""
         raise NotImplementedError
+
+    def _weight_of_pairs(
+        self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of products of which each factor goes over indices of its own: of one law for
+        some, and one for the others.
+        """
+        taken = [eq.indices(one) & set(names) for one in look.args]
+        if taken[0] & taken[1] or not all(taken):
+            return math.inf
+        apart = math.prod(inner[name][1] + 1 for name in names if name not in taken[0] | taken[1])
+        for one, own in zip(look.args, taken, strict=True):
+            apart *= self._weight(one, inner, [name for name in names if name in own], depth - 1)
+        return apart
 
     def _weight_of_sum(
         self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
