@@ -219,6 +219,7 @@ class Norms(Lengths):
             yield from self._by_tangents(atom, below, rest, box)
         if not below:
             yield from self._by_projection(self.meaning(atom, box), rest, box)
+            yield from self._by_share_of_length(atom, rest, box)
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
@@ -245,6 +246,39 @@ class Norms(Lengths):
                     error = self.own.changed_by(2 * sum_.count + 12) * size / share
                     lost = self._lost(sum_, box) / divisor.low + self.own.least
                     yield Sum({other: scale**2 / share}, error=scale**2 * (error + lost))
+
+    def _by_share_of_length(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The square of one length, for that of a sum of products divided by the other length, as
+        when a matrix is taken apart by its rows.
+        """
+        base = self.square_of(self.meaning(atom, box), box)
+        ratio = None if base is None else self.meaning(base, box)
+        if not isinstance(ratio, eq.Apply) or ratio.function != "/":
+            return
+        top, bottom = ratio.args
+        divisor = self.remembered(bottom, box, {})
+        reach = self.interval(base or bottom, box, {}).magnitude
+        for part, times, few in self._multiples(top, box) if divisor.low > 0 else ():
+            sum_ = self.of_products(part, box)
+            if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+                continue
+            for one, two in (sum_.factors, sum_.factors[::-1]):
+                share = self.of_length(bottom, one, sum_, False)
+                for other in rest.factors if share else ():
+                    squares = self.of_length(other, two, sum_, True)
+                    if not squares:
+                        continue
+                    most = times * times / share / share / squares
+                    rounding = self.own.changed_by(2 * sum_.count + 16)
+                    # squares that have lost so much, and what the products and the quotient have
+                    lost, size = 4 * sum_.count * self.own.least, self.interval(other, box, {})
+                    error = lost * (size.magnitude / squares + lost) / divisor.low / divisor.low
+                    error = times * times * (lost / share / share + error)
+                    off = 2 * (sum_.count + few + 1) * self.own.least * max(1.0, times)
+                    off /= min(1.0, divisor.low)
+                    error = 2 * (error + off * (2 * reach + off) + self.own.least)
+                    if math.isfinite(most + error):
+                        yield Sum({other: most * (1 + rounding)}, error=error)
 
     def _by_both_lengths(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The product of both lengths, for a sum of products, or what is no less than that."""

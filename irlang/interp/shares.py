@@ -297,10 +297,15 @@ class Shares(Forms):
                     yield one, 1 / times.high if look.function == "/" else times.low
 
     def _not_negative(self, expr: eq.Expr, box: Limits) -> bool:
-        """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere."""
+        """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere, or
+        as a multiple of one.
+        """
         if self.value(expr, box, {}).low >= 0:
             return True
         term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function in ("*", "/"):
+            one, times = term.args
+            return self.interval(times, box, {}).low > 0 and self._not_negative(one, box)
         if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.body is None:
             return False
         inner = self.inner_box(term, box)
