@@ -22,6 +22,7 @@ from irlang.scalar import SCALARS
 
 _FAR_OFF = 0.125  # of a mean, which rounding may have made wrong
 _FURTHER = 1.25  # times the error of a mean, as that is a share of another mean, hardly smaller
+_SQUARED = 2.0  # a power that says nothing of a sign
 _OPPOSITE = {"exp": "log", "log": "exp"}
 _POWERS = {"sqrt": 0.5, "rsqrt": -0.5, "sq": 2.0}
 
@@ -101,6 +102,9 @@ class Jensen(Triangles):
         """
         if not isinstance(term, eq.Apply) or self.kind(term) != "real":
             return None
+        if term.function == "*":
+            square = self.square_of(term, box)
+            term = term if square is None else eq.Apply("sq", (square,))
         base = _base_of(term)
         if base is None:
             return None
@@ -115,7 +119,8 @@ class Jensen(Triangles):
         if power is None and term.function not in _OPPOSITE:
             return None
         ends = self.interval(base, box, {})
-        if not ends.finite or ends.empty or (term.function != "exp" and ends.low < 0):
+        both = term.function == "exp" or power == _SQUARED  # these bend one way on both sides of 0
+        if not ends.finite or ends.empty or (ends.low < 0 and not both):
             return None
         return Curve(term.function, base, power, factor)
 
@@ -132,9 +137,10 @@ class Jensen(Triangles):
             if other.power is None:
                 met = _OPPOSITE.get(other.function) == curve.function
             else:
-                met = curve.power is not None and other.power * curve.power == 1 and size.low >= 0
+                met = curve.power is not None and other.power * curve.power == 1
+                met = met and (size.low >= 0 or other.power == _SQUARED)
             if met and (other.function != "log" or size.low > 0):
-                roundings = 2 * SCALARS[look.function].ulps + 1
+                roundings = 2 * SCALARS[other.function].ulps + 1
                 made = self.interval(own.body, own.inner, {}).magnitude
                 share = self.own.changed_by(math.ceil(roundings))
                 lost = share * made if other.function == "log" else 0.0
@@ -142,7 +148,11 @@ class Jensen(Triangles):
                 base = other.base
                 if times != 1:
                     base = eq.Apply("*", (eq.Const(times), base))
-                yield base, (0.0 if lost else share, lost + self.own.least)
+                off = (0.0 if lost else share, lost + self.own.least)
+                yield base, off
+                if size.low < 0:  # the root of its square is its size, no less than its opposite
+                    yield eq.Apply("neg", (base,)), off
+                    yield eq.Apply("abs", (base,)), off
         if curve.power is None:
             yield eq.Apply(curve.function, (own.body,)), (0.0, 0.0)
         else:
