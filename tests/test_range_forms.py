@@ -193,7 +193,7 @@ def test_an_index_of_a_sum_is_not_taken_for_one_that_is_read_at() -> None:
     assert found.body.body == eq.Read("x", (eq.Index(outer), eq.Index(inner)))
 
 
-MEANS = {
+MEANS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "log": ("log({})", np.log), "sqrt": ("sqrt({})", np.sqrt),
     "reciprocal": ("divide(2.0, {})", lambda x: 2 / x), "cube": ("power({}, 3.0)", lambda x: x**3),
     "exp": ("exp({})", np.exp), "rsqrt": ("rsqrt({})", lambda x: 1 / np.sqrt(x)),
@@ -221,7 +221,8 @@ def test_functions_of_means_and_means_of_functions_lie_within(
     x = np.clip(np.concatenate([near, far]), *ends).astype(own)
 
     def mean(values: Array) -> Array:
-        return (np.cumsum(values, axis=1, dtype=own)[:, -1] / own.type(6)).astype(own)
+        total: Array = np.cumsum(values, axis=1, dtype=own)[:, -1]
+        return np.asarray(total / own.type(6)).astype(own)
 
     def applied(values: Array) -> Array:
         return np.asarray(function(values.astype(np.float64))).astype(own)

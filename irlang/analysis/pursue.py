@@ -18,6 +18,7 @@ import numpy as np
 from irlang.adjoint_graph import Backward, prepare
 from irlang.analysis.patterns import stored
 from irlang.analysis.probe import Probe
+from irlang.analysis.steps import shaken, stepped
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import Seen, is_given, originates, results, trace
 from irlang.diagnostics import InvalidInput
@@ -40,7 +41,6 @@ _FEW_BESIDE, _SHAKEN = 5, 0.1  # tries after which one has to have moved that sh
 _TOUCHES, _NEARER = 16, 0.75  # steps towards an end, each of which has to leave that share at most
 _TOUCHED = 1e-3  # of an end, beside which rounding may decide
 _DIGITS = 10  # binary ones, that what is left of numbers has at most
-_MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
 _BEFORE = 8  # halvings, up to those that may be beside the place where others have it
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
@@ -223,7 +223,7 @@ class Pursuit:
                 return None, values, operand
             gap = self._gap(operand, end)
             for times in (2.0, 1.0):
-                moved = self._stepped(values, slopes, times * gap / squares)
+                moved = stepped(self.subject, values, slopes, times * gap / squares)
                 reached, wrong = self.look(moved)
                 if wrong:
                     return moved, moved, operand
@@ -248,17 +248,6 @@ class Pursuit:
     def _gap(self, operand: Array, end: float) -> float:
         """How far the nearest number of an operand is from an end."""
         return float(np.abs(operand - end).min())
-
-    def _stepped(self, values: Values, slopes: Values, times: float) -> Values:
-        """Inputs so many slopes further, inside their ranges."""
-        moved = dict(values)
-        for name, slope in slopes.items():
-            if name in values and slope.any() and np.isfinite(slope).all():
-                aim = np.clip(values[name] + times * slope, *self.subject.ranges[name])
-                moved[name] = stored(
-                    aim, self.subject.graph.inputs[name].info, self.subject.ranges[name]
-                )
-        return moved
 
     # ---- roundings
 
@@ -420,19 +409,6 @@ class Pursuit:
             else:
                 high = middle
         return None
-
-
-def shaken(subject: Subject, values: Values, numbers: np.random.Generator) -> Values:
-    """Inputs moved by a few roundings of their own types, inside their ranges."""
-    moved = dict(values)
-    for name, (low, high) in subject.ranges.items():
-        info = subject.graph.inputs[name].info
-        if info.kind == "real" and name in values and numbers.random() < _MOVED:
-            unit = DTYPES[info.dtype].unit
-            steps = numbers.integers(-_STEPS, _STEPS + 1, values[name].shape)
-            array = values[name].astype(np.float64) * (1 + unit * steps)
-            moved[name] = stored(array, info, (low, high))
-    return moved
 
 
 def _has_few_digits(number: float) -> bool:

@@ -311,10 +311,11 @@ class Weights(Holdings):
         taken = [eq.indices(one) & set(names) for one in look.args]
         if taken[0] & taken[1] or not all(taken):
             return math.inf
-        apart = math.prod(inner[name][1] + 1 for name in names if name not in taken[0] | taken[1])
+        apart = [inner[name][1] + 1 for name in names if name not in taken[0] | taken[1]]
+        most = float(math.prod(apart))
         for one, own in zip(look.args, taken, strict=True):
-            apart *= self._weight(one, inner, [name for name in names if name in own], depth - 1)
-        return apart
+            most *= self._weight(one, inner, [name for name in names if name in own], depth - 1)
+        return most
 
     def _weight_of_sum(
         self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
