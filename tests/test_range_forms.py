@@ -233,3 +233,18 @@ def test_functions_of_means_and_means_of_functions_lie_within(
     rough = 200 * DTYPES[dtype].unit * max(1.0, *map(abs, function(np.array(ends))))
     convex = name not in ("log", "sqrt")
     assert (found.high if convex else -found.low) <= rough
+
+
+def test_an_element_that_is_read_at_two_indices_is_there_twice() -> None:
+    """On the diagonal of a matrix times itself both are one: what a row of them is no longer than
+    says nothing of the sum of their squares, each counted twice.
+    """
+    low, high = _range("""nnir 1
+    model m(x: f32[6, 3] in [-5, 5]) -> y: f32[1, 1] {
+      s = divide(matmul(x, x; transpose_a = true), 6.0)
+      a = slice(s; axes = [0, 1], begin = [0, 0], end = [1, 1])
+      b = slice(s; axes = [0, 1], begin = [1, 1], end = [2, 2])
+      y = add(a, b)
+    }""")
+    assert low <= 0
+    assert 50 <= high <= 50.001

@@ -198,6 +198,8 @@ class Lengths(Shares):
         reads = [one for one in pinned if isinstance(one, eq.Read) and one.default is None]
         if len(reads) < max(2, len(elements)) or len({one.tensor for one in reads}) > 1:
             return 0.0
+        if len(set(reads)) < len(reads):
+            return 0.0  # two are one element, whose square is there once
         columns = list(zip(*(one.index for one in reads), strict=True))
         apart = [axis for axis, column in enumerate(columns) if len(set(column)) > 1]
         if len(apart) != 1 or not all(isinstance(at, eq.Const) for at in columns[apart[0]]):
