@@ -248,3 +248,13 @@ def test_an_element_that_is_read_at_two_indices_is_there_twice() -> None:
     }""")
     assert low <= 0
     assert 50 <= high <= 50.001
+
+
+def test_two_terms_of_a_divisor_are_there_once_each() -> None:
+    """Of `a * a / (a + a)` one term is as large as the other: it is added to it, not to both."""
+    low, high = _range("""nnir 1
+    model m(x: f32[1] in [1024, 1024]) -> y: f32[] {
+      y = divide(reduce_sum(square(x); axes = 0),
+        add(reduce_sum(x; axes = 0), reduce_sum(x; axes = 0)))
+    }""")
+    assert low <= 512 <= high

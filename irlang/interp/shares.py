@@ -219,12 +219,14 @@ class Shares(Forms):
                 under = self.share(under_root, tops, rooted, True, box, free, depth - 1)
                 best = max(best, math.sqrt(under) * less)
             shares = [
-                self.share(part, tops, rooted, squared, box, free, depth - 1) * factor * less
+                (self.share(part, tops, rooted, squared, box, free, depth - 1) * less, factor)
                 for part, factor in self._parts(look, box)
             ]
-            # two terms that are no less than the element each, both of them together
-            whole = look.function == "+" and not rooted and not free
-            best = max(best, sum(shares) if whole else max(shares, default=0.0))
+            best = max(best, *(own * factor for own, factor in shares), 0.0)
+            if look.function == "+" and not rooted and not free:
+                # two terms that are no less than the element each, both of them together: what
+                # either adds to the other is among it
+                best = max(best, sum(own for own, _ in shares))
             taken = set(self.copies(look.args[-1], box)) & {*tops}
             if look.function == "-" and taken and not rooted:
                 share = self.share(look.args[0], tops, False, False, box, free, depth - 1)
