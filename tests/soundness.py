@@ -101,14 +101,17 @@ def samples(graph: Graph, seed: int, count: int = VALUES) -> Iterator[dict[str, 
 
 
 def _drawn(numbers: np.random.Generator, one: Port | Param, number: int) -> Array:
-    """All at an end, some at each, near zero, all the same, or evenly drawn."""
+    """All at an end, some at each, near zero, all the same, evenly drawn, or along rows or columns
+    the same but for a few roundings.
+    """
     assert one.within is not None
     shape, kind = one.info.shape, DTYPES[one.info.dtype].numpy
     low, high = (_inner(end, kind, up) for end, up in zip(one.within, (True, False), strict=True))
-    choice = number if number < 3 else int(numbers.integers(0, 7))
+    choice = number if number < 3 else int(numbers.integers(0, 9))
     zero = min(max(low, 0.0), high)
     even = numbers.uniform(size=shape)
     spread = low * (1 - even) + high * even
+    shaken = 1 + DTYPES[one.info.dtype].unit * numbers.integers(-2, 3, size=shape)
     with np.errstate(over="ignore"):
         array: Any = [
             np.full(shape, low),
@@ -118,8 +121,17 @@ def _drawn(numbers: np.random.Generator, one: Port | Param, number: int) -> Arra
             np.full(shape, zero),
             np.where(even < 0.3, zero, np.where(even < 0.6, low, high)),
             zero + (spread - zero) * 10.0 ** -numbers.uniform(0, 8, size=shape),
+            _alike_along(spread, -1) * shaken,
+            _alike_along(spread, 0) * shaken,
         ][choice].astype(kind)
     return np.asarray(np.clip(array, kind.type(low), kind.type(high)))
+
+
+def _alike_along(array: Array, axis: int) -> Array:
+    """The first slice of an array along an axis, in place of all of them."""
+    if 0 in array.shape or not array.ndim:
+        return array
+    return np.broadcast_to(array.take([0], axis=axis), array.shape)
 
 
 def _inner(end: float, kind: np.dtype[Any], up: bool) -> float:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang import equations as eq
-from irlang.interp.forms import Element, Form, Monomial, Over, Ranges, _least
+from irlang.interp.polynomials import Element, Form, Monomial, Over, Ranges, least
 
 ELEMENTS: list[Element] = [eq.Read("a", ()), eq.Read("b", ()), Over(eq.Read("c", ()))]
 FACTORS = st.floats(-4, 4, allow_nan=False).map(lambda value: round(value, 3))
@@ -44,7 +44,7 @@ def test_no_value_is_below_the_bound(data: st.DataObject, squares: bool, seed: i
     terms = {one: data.draw(FACTORS) for one in monomials(2, squares=squares)}
     ranges: Ranges = {one: data.draw(ENDS) for one in ELEMENTS}
     form = Form(terms, 0.0)
-    bound = _least(form, ranges, 0.0)
+    bound = least(form, ranges, 0.0)
     assert min(values(form, ranges, seed)) >= bound - 1e-9
     if not squares:  # it is met
         corners = values(form, {one: (low, low) for one, (low, _) in ranges.items()}, seed)
@@ -57,7 +57,7 @@ def test_a_square_is_no_less_than_0(factors: list[float], ends: tuple[float, flo
     linear = Form({(one,): factor for one, factor in zip(ELEMENTS, factors, strict=True)}, 0.0)
     square = linear.times(linear)
     ranges: Ranges = dict.fromkeys(square.elements(), ends)
-    bound = _least(square, ranges, 0.0)
+    bound = least(square, ranges, 0.0)
     assert -1e-6 <= bound <= min(values(square, ranges, 0)) + 1e-6
 
 

@@ -100,3 +100,31 @@ def test_only_what_rounding_decides_is_shaken() -> None:
     assert looks(f"y = sqrt(broadcast_to({lacks}; shape = [3]))", "low") > 40
     assert looks("y = log(softmax(x; axis = 0))", "low") < 25
     assert looks("y = sqrt(square(subtract(x, x)))", "low") < 25
+
+
+TOUCHES = {
+    "a determinant of what is longer than 1": (
+        "n = multiply(reduce_sum(square(x); axes = 1), reduce_sum(square(z); axes = 1))\n"
+        "t = multiply(2.0, reduce_sum(multiply(x, z); axes = 1))\n"
+        "y = {}(add(add(1.0, t), n))"
+    ),
+    "a square of a difference, expanded": (
+        "a = reduce_sum(x; axes = 1)\nb = reduce_sum(z; axes = 1)\n"
+        "y = {}(add(subtract(square(a), multiply(2.0, multiply(a, b))), square(b)))"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ["log", "reciprocal"])
+@pytest.mark.parametrize("body", TOUCHES.values(), ids=TOUCHES)
+def test_an_end_that_is_met_and_not_passed_is_stepped_to(body: str, function: str) -> None:
+    """There is no other sign to close in on, and a step along a slope alone is too far or short."""
+    inputs = "x: f32[4, 3] in [-1.7, 1.9], z: f32[4, 3] in [-1.7, 1.9]"
+    made = ready(model(body.format(function), inputs, "y: f32[4]"))
+    own = pursued(made, "zero" if function == "reciprocal" else "low")
+    numbers = np.random.default_rng(1)
+    starts = [
+        {name: numbers.uniform(-1.7, 1.9, (4, 3)).astype(np.float32) for name in "xz"}
+        for _ in range(8)
+    ]
+    assert next(own.hits(starts), None) is not None

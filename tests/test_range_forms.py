@@ -191,3 +191,70 @@ def test_an_index_of_a_sum_is_not_taken_for_one_that_is_read_at() -> None:
     ((outer, _),), ((inner, _),) = found.binders, found.body.binders
     assert len({"k", outer, inner}) == 3
     assert found.body.body == eq.Read("x", (eq.Index(outer), eq.Index(inner)))
+
+
+MEANS: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "log": ("log({})", np.log), "sqrt": ("sqrt({})", np.sqrt),
+    "reciprocal": ("divide(2.0, {})", lambda x: 2 / x), "cube": ("power({}, 3.0)", lambda x: x**3),
+    "exp": ("exp({})", np.exp), "rsqrt": ("rsqrt({})", lambda x: 1 / np.sqrt(x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("ends", [(0.125, 4.0), (1.0, 1.0625), (0.0078125, 8.0)])
+@pytest.mark.parametrize("name", MEANS)
+def test_functions_of_means_and_means_of_functions_lie_within(
+    name: str, ends: tuple[float, float], dtype: str
+) -> None:
+    """Each operation rounded: of numbers that are nearly equal that alone says which is more."""
+    call, function = MEANS[name]
+    model = loads(f"""nnir 1
+    model m(x: {dtype}[40, 6] in [{ends[0]}, {ends[1]}]) -> y: {dtype}[40] {{
+      y = subtract({call.format("reduce_mean(x; axes = [1])")},
+        reduce_mean({call.format("x")}; axes = [1]))
+    }}""")
+    found = analyse(model.graph, model.catalog).values["y"]
+    own, numbers = np.dtype(DTYPES[dtype].numpy), np.random.default_rng(len(name))
+    middle = numbers.uniform(*ends, (400, 1))
+    near = middle * (1 + numbers.integers(-2, 3, (400, 6)) * DTYPES[dtype].unit)
+    far = numbers.uniform(*ends, (400, 6))
+    x = np.clip(np.concatenate([near, far]), *ends).astype(own)
+
+    def mean(values: Array) -> Array:
+        total: Array = np.cumsum(values, axis=1, dtype=own)[:, -1]
+        return np.asarray(total / own.type(6)).astype(own)
+
+    def applied(values: Array) -> Array:
+        return np.asarray(function(values.astype(np.float64))).astype(own)
+
+    made = (applied(mean(x)) - mean(applied(x))).astype(np.float64)
+    assert found.low <= made.min()
+    assert made.max() <= found.high
+    rough = 200 * DTYPES[dtype].unit * max(1.0, *map(abs, function(np.array(ends))))
+    convex = name not in ("log", "sqrt")
+    assert (found.high if convex else -found.low) <= rough
+
+
+def test_an_element_that_is_read_at_two_indices_is_there_twice() -> None:
+    """On the diagonal of a matrix times itself both are one: what a row of them is no longer than
+    says nothing of the sum of their squares, each counted twice.
+    """
+    low, high = _range("""nnir 1
+    model m(x: f32[6, 3] in [-5, 5]) -> y: f32[1, 1] {
+      s = divide(matmul(x, x; transpose_a = true), 6.0)
+      a = slice(s; axes = [0, 1], begin = [0, 0], end = [1, 1])
+      b = slice(s; axes = [0, 1], begin = [1, 1], end = [2, 2])
+      y = add(a, b)
+    }""")
+    assert low <= 0
+    assert 50 <= high <= 50.001
+
+
+def test_two_terms_of_a_divisor_are_there_once_each() -> None:
+    """Of `a * a / (a + a)` one term is as large as the other: it is added to it, not to both."""
+    low, high = _range("""nnir 1
+    model m(x: f32[1] in [1024, 1024]) -> y: f32[] {
+      y = divide(reduce_sum(square(x); axes = 0),
+        add(reduce_sum(x; axes = 0), reduce_sum(x; axes = 0)))
+    }""")
+    assert low <= 512 <= high

@@ -18,6 +18,7 @@ import numpy as np
 from irlang.adjoint_graph import Backward, prepare
 from irlang.analysis.patterns import stored
 from irlang.analysis.probe import Probe
+from irlang.analysis.steps import shaken, stepped
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import Seen, is_given, originates, results, trace
 from irlang.diagnostics import InvalidInput
@@ -37,8 +38,9 @@ _MET = 6  # of the latest starts that a new one is held against
 _MARGIN = 2.0**-12  # of a line, at its ends
 _ROUNDINGS, _BESIDE = 64, 40  # from an end of a domain; tries beside inputs that come so near
 _FEW_BESIDE, _SHAKEN = 5, 0.1  # tries after which one has to have moved that share of what is left
+_TOUCHES, _NEARER = 16, 0.75  # steps towards an end, each of which has to leave that share at most
+_TOUCHED = 1e-3  # of an end, beside which rounding may decide
 _DIGITS = 10  # binary ones, that what is left of numbers has at most
-_MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
 _BEFORE = 8  # halvings, up to those that may be beside the place where others have it
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
@@ -84,11 +86,13 @@ class Pursuit:
                 return
             hit, best = self.climb(values)
             operand, _ = self.look(best) if hit is None else (None, False)
-            if operand is not None and self._at_edge(operand):
+            if operand is not None and not self.over():
+                hit, best, operand = self._touch(best, operand)
+            if hit is None and operand is not None and self._at_edge(operand):
                 hit, rounded = self._beside(best, operand)
                 if hit is None and rounded:
                     self.near.append(best)
-            if operand is not None and self.probe.goal == "zero":
+            if hit is None and operand is not None and self.probe.goal == "zero":
                 hit = self.cross((best, operand), met)
                 met = [*met[1 - _MET :], (best, operand)]
             self.climbed += not self.over()
@@ -201,6 +205,49 @@ class Pursuit:
                     aim = values[name] + reach * (aim - values[name].astype(np.float64))
                 moved[name] = stored(aim, self.subject.graph.inputs[name].info, (low, high))
             yield moved
+
+    # ---- ends that are met and not passed
+
+    def _touch(self, values: Values, operand: Array) -> tuple[Values | None, Values, Array]:
+        """Inputs at which the call goes wrong, if any, and the nearest that was met: what
+        touches an end and turns back, as a square does, is close to it in few places. A step goes
+        twice as far as a line would have it, which is the way for a square; then rounding decides.
+        """
+        end = 0.0 if self.probe.goal == "zero" else self.probe.edge
+        if not math.isfinite(end):
+            return None, values, operand
+        for _ in range(_TOUCHES):
+            slopes = self._slopes(values, operand)
+            squares = sum(float(np.sum(np.square(one))) for one in (slopes or {}).values())
+            if slopes is None or not 0 < squares < math.inf:
+                return None, values, operand
+            gap = self._gap(operand, end)
+            for times in (2.0, 1.0):
+                moved = stepped(self.subject, values, slopes, times * gap / squares)
+                reached, wrong = self.look(moved)
+                if wrong:
+                    return moved, moved, operand
+                if reached is not None and self._gap(reached, end) <= _NEARER * gap:
+                    values, operand = moved, reached
+                    break
+            else:
+                break
+            if self.over():
+                return None, values, operand
+        if self.probe.goal != "zero" or self._gap(operand, end) > _TOUCHED:
+            return None, values, operand
+        numbers = generator(0, "touched")
+        for _ in range(_BESIDE):
+            moved = shaken(self.subject, values, numbers)
+            if self.look(moved)[1]:
+                return moved, moved, operand
+            if self.over():
+                break
+        return None, values, operand
+
+    def _gap(self, operand: Array, end: float) -> float:
+        """How far the nearest number of an operand is from an end."""
+        return float(np.abs(operand - end).min())
 
     # ---- roundings
 
@@ -362,19 +409,6 @@ class Pursuit:
             else:
                 high = middle
         return None
-
-
-def shaken(subject: Subject, values: Values, numbers: np.random.Generator) -> Values:
-    """Inputs moved by a few roundings of their own types, inside their ranges."""
-    moved = dict(values)
-    for name, (low, high) in subject.ranges.items():
-        info = subject.graph.inputs[name].info
-        if info.kind == "real" and name in values and numbers.random() < _MOVED:
-            unit = DTYPES[info.dtype].unit
-            steps = numbers.integers(-_STEPS, _STEPS + 1, values[name].shape)
-            array = values[name].astype(np.float64) * (1 + unit * steps)
-            moved[name] = stored(array, info, (low, high))
-    return moved
 
 
 def _has_few_digits(number: float) -> bool:

@@ -18,7 +18,8 @@ from irlang.analysis.confirm import Frameworks, Programs, Shown
 from irlang.analysis.near import Beside, nearest
 from irlang.analysis.patterns import CONSTANT, rounded, stored, tries
 from irlang.analysis.probe import Place, Probe, probes
-from irlang.analysis.pursue import Pursuit, Values, shaken
+from irlang.analysis.pursue import Pursuit, Values
+from irlang.analysis.steps import shaken
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import Seen, cone, originates, trace
 from irlang.diagnostics import InvalidInput

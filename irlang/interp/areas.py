@@ -13,8 +13,8 @@ from typing import Any
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.entropies import Entropies
 from irlang.interp.range_eval import Limits
+from irlang.interp.tangents import Tangents
 from irlang.interp.unfolding import settled
 
 _MOST = 3  # factors of a product
@@ -23,7 +23,7 @@ _REPLACED = 4  # elements that are replaced in one of these
 _SLIGHT = 2.0**-10  # times the factor, by which one may be larger than the other
 
 
-class Areas(Entropies):
+class Areas(Tangents):
     """An evaluator that compares products factor by factor."""
 
     _gaps: dict[Any, tuple[float, Limits, Facts]]

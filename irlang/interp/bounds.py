@@ -239,6 +239,8 @@ class Bounds(Sums):
         """
         for look in self.looks(body, inner):
             yield look, free
+            if isinstance(look, eq.Apply) and look.function == "real":
+                yield look.args[0], free  # a condition that counts
             if has_default(look):  # what lies inside is itself, whatever is read outside
                 yield replace(look, default=None), free
         read = self.source(body, inner) if isinstance(body, eq.Read) else (body, None)

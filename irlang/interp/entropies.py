@@ -99,7 +99,7 @@ class Entropies(Twins):
             return -math.inf
         # of products, each with a part and a logarithm, and of their sum; of the parts, and
         # of the exponentials, which are as far off as the numbers that they are taken of
-        slack = (2 * (count + 16) * self.own.row.unit * (size + 1.0) + off) * most
+        slack = (self.own.changed_by(2 * count + 20) * (size + 1.0) + off) * most
         return low - slack - 4 * count * math.sqrt(self.own.least)
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
@@ -186,6 +186,7 @@ class Entropies(Twins):
                     yield weight, term.args[1], 0.0
                 else:
                     yield from self._held_apart(weight, factor, inner)
+                    yield from self._held_against_pair(weight, factor, inner)
 
     def _held_apart(
         self, weight: eq.Expr, factor: eq.Expr, inner: Limits
@@ -213,6 +214,24 @@ class Entropies(Twins):
             if known and len(above) == 1 and len(below) < _TWO and len(ends) == len(above + below):
                 number = eq.Apply("-", (above[0], below[0])) if below else above[0]
                 yield weight, eq.Apply("-", (number, logarithm)), rest.error
+
+    def _held_against_pair(
+        self, weight: eq.Expr, factor: eq.Expr, inner: Limits
+    ) -> Iterator[tuple[eq.Expr, eq.Expr | None, float]]:
+        """The same against two laws, the logarithms of both taken away one by one."""
+        made = self.sum_of(factor, inner, {})
+        if len(made.factors) != 1 + _TWO or made.constant:
+            return
+        own = [one for one, n in made.factors.items() if n == 1]
+        others = [one for one, n in made.factors.items() if n == -1]
+        terms = [self.meaning(one, inner) for one in others]
+        logs = [term.args[0] for term in terms if _is_of(term, "log")]
+        if len(own) != 1 or len(logs) != _TWO or not self._is_logarithm(own[0], weight, inner):
+            return
+        size = sum(self.interval(one, inner, {}).magnitude for one in others)
+        lost = 2 * (SCALARS["log"].ulps + 2) * self.own.row.unit * (size + _TWO)
+        if math.isfinite(lost):
+            yield weight, eq.Apply("log", (eq.Apply("*", tuple(logs)),)), made.error + lost
 
     def _logarithm_among(
         self, taken: Mapping[eq.Expr, eq.Expr], whole: eq.Expr, inner: Limits

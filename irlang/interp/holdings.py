@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from irlang import equations as eq
 from irlang.interp.interval import Numbers
+from irlang.interp.jensen import Jensen
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
-from irlang.interp.triangles import Triangles
 from irlang.interp.unfolding import pinned
 
 _DEPTH = 3  # expressions that are looked into, one inside another
@@ -21,7 +21,7 @@ _MANY = 1.125  # times that the divisor is the dividend, up to which a bound is 
 _LOST = 2.0  # of the least numbers that a product may have lost: of an eighth of `left_over` each
 
 
-class Holdings(Triangles):
+class Holdings(Jensen):
     """An evaluator that knows how many times over a number holds another."""
 
     def left_over(self, expr: eq.Apply, box: Limits) -> float:
@@ -46,6 +46,7 @@ class Holdings(Triangles):
         most = super()._most(there, box, divisor)
         if most <= _MANY:
             return most
+        most = min(most, self._most_by_square(there, box, divisor))
         own, its = there.args
         apart = self._without_addend(own, its, box)
         for top, bottom in [(own, its), *([] if apart is None else [apart])]:
@@ -57,6 +58,21 @@ class Holdings(Triangles):
                     few = self.own.least / self.own.row.unit / divisor.low
                     most = min(most, share + 2 * max(1.0, share) * few)
         return most
+
+    def _most_by_square(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """The same by a root, as a polynomial: how far the square of the dividend is beyond what is
+        under that.
+        """
+        top, bottom = expr.args
+        under = self.root_of(self.meaning(bottom, box), box)
+        if under is None or eq.reduces(self.meaning(under, box)):
+            return math.inf
+        gap = self.by_form(eq.Apply("-", (under, eq.Apply("sq", (top,)))), box, {})[0]
+        least = divisor.low * divisor.low * (1 - 16 * self.own.row.unit)
+        if not (math.isfinite(gap) and least > 0):
+            return math.inf
+        square = 1 + max(0.0, -gap) / least
+        return math.sqrt(square) * (1 + 16 * self.own.row.unit)
 
     def times(self, expr: eq.Expr, part: eq.Expr, box: Limits, depth: int = _DEPTH) -> float:
         """How many times the size of a part an expression is at least; 0 if that is not known."""

@@ -14,8 +14,8 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.affine import affine
-from irlang.interp.forms import Element
 from irlang.interp.matching import match
+from irlang.interp.polynomials import Element
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
 from irlang.interp.spans import plain_axes, repeated, span
@@ -106,9 +106,9 @@ class Lengths(Shares):
         for part, times, few in self._multiples(top, sum_.inner) if least > 0 else ():
             share = self.of_length(divisor, part, sum_, False)
             if share:
-                lost = times * math.sqrt(4 * sum_.count * self.own.least)
-                lost += 2 * few * sum_.count * self.own.least
-                own = times * (1 + 12 * self.own.row.unit) / share + lost / least
+                lost, by = self.lost_under(divisor, 4 * sum_.count * self.own.least, sum_.inner)
+                lost = times * lost + 2 * few * sum_.count * self.own.least
+                own = times * (1 + 12 * self.own.row.unit) / share / by + lost / least
                 best = min(best, own * more)
         if more != 1.0:  # the quotient of both may have lost digits
             size = self.value(top, sum_.inner, {}).magnitude
@@ -198,6 +198,8 @@ class Lengths(Shares):
         reads = [one for one in pinned if isinstance(one, eq.Read) and one.default is None]
         if len(reads) < max(2, len(elements)) or len({one.tensor for one in reads}) > 1:
             return 0.0
+        if len(set(reads)) < len(reads):
+            return 0.0  # two are one element, whose square is there once
         columns = list(zip(*(one.index for one in reads), strict=True))
         apart = [axis for axis, column in enumerate(columns) if len(set(column)) > 1]
         if len(apart) != 1 or not all(isinstance(at, eq.Const) for at in columns[apart[0]]):

@@ -110,7 +110,7 @@ class Norms(Lengths):
             for one in both
         ]
         products = shares[0][0] * shares[1][1], shares[0][1] * shares[1][0]
-        rounding = 1 - 2 * (sum_.count + 2) * self.own.row.unit
+        rounding = 1 - self.own.changed_by(4)
         return 2 * math.sqrt(max(products)) * rounding
 
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
@@ -127,7 +127,7 @@ class Norms(Lengths):
             least = sum_.count * self.own.least
             # squares, and products of two sums of them, may have been flushed to 0
             lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
-            rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
+            rounding = 1 + self.own.changed_by(sum_.count + 6)
             most = times * (rounding / share + lost / divisor.low)
             found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
@@ -154,7 +154,7 @@ class Norms(Lengths):
         least = sum_.count * self.own.least
         # squares, and products of two sums of them, may have been flushed to 0
         lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
-        end = (1 + 4 * (sum_.count + 16) * self.own.row.unit) / share + lost * max(reach, 1.0)
+        end = (1 + self.own.changed_by(sum_.count + 28)) / share + lost * max(reach, 1.0)
         return self.cut(found, -end, end, "a sum of products is no more than both lengths")
 
     def _factors_of(self, expr: eq.Expr, box: Limits, depth: int = 2) -> list[eq.Expr]:
@@ -173,7 +173,7 @@ class Norms(Lengths):
             for made, scale in self._squared_products(part, box):
                 share = self.of_lengths(expr.args[1], made, True)
                 if share:
-                    rounding = 1 + 8 * (made.count + 4) * self.own.row.unit
+                    rounding = 1 + self.own.changed_by(2 * made.count + 10)
                     most = scale**2 * rounding + self._lost(made, box) / divisor.low
                     most = times * most / share
                     found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
@@ -185,9 +185,17 @@ class Norms(Lengths):
         """
         inner = self.square_of(self.meaning(expr, box), box)
         for base, scale, _ in () if inner is None else self._multiples(inner, box, 1):
-            made = self.of_products(base, box)
+            made = self.of_products(base, box) or self._with_ones(base, box)
             if made is not None and made.count * self.own.row.unit <= 0.125:
                 yield made, scale
+
+    def _with_ones(self, expr: eq.Expr, box: Limits) -> Products | None:
+        """A sum of terms, each once."""
+        terms = self._summed(expr, box)
+        if terms is None or self.kind(terms[0]) != "real":
+            return None
+        names = tuple(terms[1].keys() - box.keys())
+        return Products((terms[0], eq.Const(1.0)), terms[1], names)
 
     def _lost(self, sum_: Products, box: Limits) -> float:  # noqa: ARG002
         """What the square of a sum of products and the products of the squares may be off by, as
@@ -208,12 +216,14 @@ class Norms(Lengths):
         if isinstance(self.meaning(atom, box), eq.Reduce):
             yield from self._by_length(atom, below, rest, box)
             yield from self._by_both_lengths(atom, below, rest, box)
+            yield from self._by_tangents(atom, below, rest, box)
         if not below:
             yield from self._by_projection(self.meaning(atom, box), rest, box)
+            yield from self._by_share_of_length(atom, rest, box)
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
-                rounding = 8 * (sum_.count + 4) * self.own.row.unit
+                rounding = self.own.changed_by(2 * sum_.count + 10)
                 if share > 1 + rounding:  # what was added to the squares is more than is lost
                     times = scale**2 * (1 + rounding) / share
                     yield Sum({other: times}, error=self._lost(sum_, box))
@@ -233,9 +243,42 @@ class Norms(Lengths):
                 share = self.of_lengths(eq.Apply("*", (other, bottom)), sum_, True)
                 size = self.interval(other, box, {}).magnitude
                 if share and math.isfinite(size):
-                    error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                    error = self.own.changed_by(2 * sum_.count + 12) * size / share
                     lost = self._lost(sum_, box) / divisor.low + self.own.least
                     yield Sum({other: scale**2 / share}, error=scale**2 * (error + lost))
+
+    def _by_share_of_length(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The square of one length, for that of a sum of products divided by the other length, as
+        when a matrix is taken apart by its rows.
+        """
+        base = self.square_of(self.meaning(atom, box), box)
+        ratio = None if base is None else self.meaning(base, box)
+        if not isinstance(ratio, eq.Apply) or ratio.function != "/":
+            return
+        top, bottom = ratio.args
+        divisor = self.remembered(bottom, box, {})
+        reach = self.interval(base or bottom, box, {}).magnitude
+        for part, times, few in self._multiples(top, box) if divisor.low > 0 else ():
+            sum_ = self.of_products(part, box)
+            if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+                continue
+            for one, two in (sum_.factors, sum_.factors[::-1]):
+                share = self.of_length(bottom, one, sum_, False)
+                for other in rest.factors if share else ():
+                    squares = self.of_length(other, two, sum_, True)
+                    if not squares:
+                        continue
+                    most = times * times / share / share / squares
+                    rounding = self.own.changed_by(2 * sum_.count + 16)
+                    # squares that have lost so much, and what the products and the quotient have
+                    lost, size = 4 * sum_.count * self.own.least, self.interval(other, box, {})
+                    error = lost * (size.magnitude / squares + lost) / divisor.low / divisor.low
+                    error = times * times * (lost / share / share + error)
+                    off = 2 * (sum_.count + few + 1) * self.own.least * max(1.0, times)
+                    off /= min(1.0, divisor.low)
+                    error = 2 * (error + off * (2 * reach + off) + self.own.least)
+                    if math.isfinite(most + error):
+                        yield Sum({other: most * (1 + rounding)}, error=error)
 
     def _by_both_lengths(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The product of both lengths, for a sum of products, or what is no less than that."""
@@ -247,9 +290,34 @@ class Norms(Lengths):
             share = self.of_lengths(other, sum_, False)
             size = self.interval(other, box, {}).magnitude
             if share and math.isfinite(size):
-                error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                error = self.own.changed_by(sum_.count + 8) * size / share
                 error += math.sqrt(self._lost(sum_, box))
                 yield Sum({other: -1 / share if below else 1 / share}, error=error)
+
+    def _by_tangents(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The product of the squares of both lengths, or what is no less than that, for a sum of
+        products: that is no more than its root, which lies below its tangents.
+        """
+        others = [one for one in rest.factors if _is_product(self.meaning(one, box))]
+        sum_ = self.of_products(atom, box) if others else None
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return
+        for other in others:
+            share, ends = self.of_lengths(other, sum_, True), self.interval(other, box, {})
+            if not share or not ends.finite or ends.high <= 0:
+                continue
+            by = abs(rest.factors[other])
+            # where the root is steep enough to take away all of the other, if once or twice the sum
+            # is there, and at the end
+            met = [times / share / by / by for times in (0.25, 1.0)]
+            for at in dict.fromkeys((ends.high, *(one for one in met if one < ends.high))):
+                root = math.sqrt(at / share)
+                slope, most = 0.5 * root / at, math.sqrt(ends.high / share)
+                error = self.own.changed_by(sum_.count + 8) * most
+                error += math.sqrt(self._lost(sum_, box))
+                sign = -1.0 if below else 1.0
+                if math.isfinite(error) and at > 0:
+                    yield Sum({other: sign * slope}, sign * root / 2, error)
 
     def _by_length(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """A length, for a sum of what it is the length of, as often as the root of their number."""
@@ -269,7 +337,7 @@ class Norms(Lengths):
             if share:
                 times = math.sqrt(sum_.count) / share * (1 + 4 * self.own.row.unit)
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (sum_.count + 4) * self.own.row.unit * size * times
+                error = self.own.changed_by(sum_.count + 8) * size * times
                 error += sum_.count * math.sqrt(4 * self.own.least)
                 if math.isfinite(error):
                     yield Sum({other: -times if below else times}, error=error)
@@ -293,7 +361,7 @@ class Norms(Lengths):
             if any(look in bases for one in inner for look in self.looks(one, sizes[1])):
                 count = math.prod(sizes[1][name][1] + 1 for name in sizes[1].keys() - box.keys())
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (count + 4) * self.own.row.unit * size
+                error = self.own.changed_by(2 * count + 8) * size
                 yield Sum({other: 1.0}, error=error + math.sqrt(count * self.own.least))
 
     def _by_square_of_sum(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
@@ -313,13 +381,19 @@ class Norms(Lengths):
                 a: eq.Index(b) for a, b in zip(squares[1], terms[1], strict=True)
             }
             bases = [settled(eq.substitute(one, renamed)) for one in self.looks(base, squares[1])]
-            if any(look in bases for look in self.looks(*terms)):
+            looks = self.looks(*terms)
+            sizes = (one for look in looks if is_absolute(look) for one in look.args)
+            if any(look in bases for look in (*looks, *sizes)):
                 count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
                 size = self.interval(other, box, {}).magnitude
-                error = 4 * (count + 4) * self.own.row.unit * size
+                error = self.own.changed_by(3 * count + 8) * size
                 if math.isfinite(error):
                     yield Sum({other: 1.0}, error=error + 4 * count * self.own.least)
 
 
 def _is_made(expr: eq.Expr) -> TypeGuard[eq.Apply]:
     return isinstance(expr, eq.Apply) and expr.function in ("*", "sqrt", "pow")
+
+
+def _is_product(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function in ("*", "sq")

@@ -90,7 +90,7 @@ class Parts(Runs):
             if self.stays(found, free, own) and tell_apart(names, list(found.values()), own):
                 if terms.whole and count * terms.high * self.own.row.unit <= 1:
                     return 0.0  # counts are added up as they are
-                return 4 * count * self.own.row.unit * count * terms.high + count * self.own.least
+                return self.own.changed_by(2 * count) * count * terms.high + count * self.own.least
         return math.inf
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
@@ -112,7 +112,7 @@ class Parts(Runs):
             own = {atom for atom, _ in group}
             rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
             count = group[0][1].count
-            lost = 2 * (count + 4) * self.own.row.unit + count * (self.own.least + off)
+            lost = self.own.changed_by(count + 6) + count * (self.own.least + off)
             total = 1 + math.copysign(lost, largest)
             best = min(best, largest * total + self.upper(rest, box, facts, left - 1))
         return best
@@ -128,7 +128,7 @@ class Parts(Runs):
         least, most = (part.count - 1) * part.terms.low, (part.count - 1) * part.terms.high
         low = own.low / (own.low + most + part.more) if own.low > 0 else 0.0
         high = own.high / (own.high + least) if least > 0 else 1.0
-        slack = 1 + 2 * (part.count + 4) * self.own.row.unit
+        slack = 1 + self.own.changed_by(part.count + 6)
         ends = low / slack - self.own.least, high * slack + self.own.least
         if not (ends[0] > found.low or ends[1] < found.high):
             return found

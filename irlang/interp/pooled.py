@@ -138,6 +138,8 @@ class Pooled(Parts):
         end = self.upper(total, inner, facts, 2) + total.error
         if len(apart.factors) < len(total.factors):
             end = min(end, self.upper(apart, inner, facts, 2) + apart.error)
+        if len(group) > 1 and not exact and self._level == 1 and rest == Sum({}):
+            end = min(end, self._as_form(group, inner, facts))
         if exact and len(group) == 2 and all(factor == group[0][1] for _, factor, _ in group):
             both = eq.Apply(
                 "+", (_under(group[0][2], group[0][2]), _under(group[1][2], group[0][2]))
@@ -152,6 +154,22 @@ class Pooled(Parts):
             return math.nextafter(count * end, 0.0)  # counts are added up as they are
         rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
         return count * end * (1 + 1e-12 * math.copysign(1, end)) + rounding + self.own.least * count
+
+    def _as_form(self, group: list[Added], inner: Limits, facts: Facts) -> float:
+        """No value of the terms at one index, each with its factor, is above this, as a polynomial:
+        squares of sums and differences less the squares of what these are of.
+        """
+        bodies = [_under(term, group[0][2]) for _, _, term in group]
+        looks = [self.meaning(body, inner) for body in bodies]
+        if not any(isinstance(one, eq.Apply) and one.function in ("*", "sq") for one in looks):
+            return math.inf
+        made: eq.Expr = eq.Const(0.0)
+        lost = 0.0  # of factors that the type does not have
+        for body, (_, factor, _) in zip(bodies, group, strict=True):
+            size = self.interval(body, inner, facts).magnitude
+            lost += abs(self.own.nearest(factor) - factor) * size
+            made = eq.Apply("+", (made, eq.Apply("*", (eq.Const(factor), body))))
+        return self.by_form(made, inner, facts)[1] + lost
 
 
 def _added_up(group: list[Added]) -> eq.Expr:

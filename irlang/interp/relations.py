@@ -259,7 +259,8 @@ class Relations(Placed):
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
-        if expr.kind == "sum" and (found.magnitude > 1.0 or found.low < _OF_TWO_TERMS):
+        weighs = found.magnitude > 1.0 or found.low < _OF_TWO_TERMS
+        if expr.kind == "sum" and (weighs or self._adds_shares(expr, found, box)):
             found = self.aside(partial(self.by_weights, expr, found, box))
         if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
             return found
@@ -273,6 +274,13 @@ class Relations(Placed):
             return found
         why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
         return self.cut(found, least, math.inf, why)
+
+    def _adds_shares(self, expr: eq.Reduce, found: Numbers, box: Limits) -> bool:
+        """Whether a sum is of squares of what may be parts of a whole."""
+        inner = self.inner_box(expr, box) if 0 < found.low < found.high else None
+        if inner is None or expr.body is None or self.kind(expr) != "real":
+            return False
+        return self.square_of(expr.body, inner) is not None
 
     def _on_circle(self, terms: Sequence[eq.Expr], found: Numbers, box: Limits) -> Numbers:
         """A sum of two squares that add up to 1."""

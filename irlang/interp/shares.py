@@ -48,11 +48,59 @@ class Shares(Forms):
             share = self.share(bottom, self.looks(part, box), rooted, False, box)
             if share:
                 # a square may have been flushed to 0: the dividend's size is known up to that
-                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
-                most = 1 / share * (1 + 16 * self.own.row.unit) + lost
+                lost, by = (
+                    self.lost_under(bottom, 4 * self.own.least, box) if rooted else (0.0, 1.0)
+                )
+                most = 1 / share / by * (1 + 16 * self.own.row.unit) + lost / divisor.low
                 # and so may what a multiple lost when it was rounded
                 return most if not few else times * most + 2 * few * self.own.least / divisor.low
-        return self._most_of_weighted(top, bottom, box, divisor)
+        found = self._most_of_extreme(top, bottom, box, divisor)
+        return found if math.isfinite(found) else self._most_of_weighted(top, bottom, box, divisor)
+
+    def _most_of_extreme(
+        self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
+    ) -> float:
+        """The same of the largest of some numbers, or the least: it is one of them, of which the
+        divisor is made up, as a length is no less than any size.
+        """
+        term = self.meaning(top, box)
+        if not isinstance(term, eq.Reduce) or term.kind not in ("max", "min"):
+            return math.inf
+        inner = self.inner_box(term, box)
+        if inner is None or term.where is not None or term.body is None:
+            return math.inf
+        looks = self.looks(term.body, inner)
+        of_sizes = (
+            look.args[0] for look in looks if isinstance(look, eq.Apply) and look.function == "abs"
+        )
+        tops = (*looks, *(one for size in of_sizes for one in self.looks(size, inner)))
+        for rooted in (False, True):
+            share = self.share(bottom, tops, rooted, False, inner)
+            if share:
+                lost, by = (
+                    self.lost_under(bottom, 4 * self.own.least, inner) if rooted else (0.0, 1.0)
+                )
+                return 1 / share / by * (1 + 16 * self.own.row.unit) + lost / divisor.low
+        return math.inf
+
+    def lost_under(self, divisor: eq.Expr, squares: float, box: Limits) -> tuple[float, float]:
+        """By how much a root of squares may be too small that have lost so much, as they were
+        rounded to denormal numbers; and a factor. It is not, but for the factor, where no less was
+        added to the squares, or to the root: a share may count what was added, too, of which the
+        least is left where what it was added to is largest.
+        """
+        lost = math.sqrt(squares)
+        for look in self.looks(divisor, box):
+            under = self.root_of(look, box)
+            for one, own in ((under, squares), (look, lost)):
+                term = None if one is None else self.meaning(one, box)
+                if not isinstance(term, eq.Apply) or term.function != "+":
+                    continue
+                for part, added in (term.args, term.args[::-1]):
+                    size = self.value(part, box, {})
+                    if size.finite and size.high > 0 and self.value(added, box, {}).low >= own:
+                        return 0.0, size.high / (size.high + own)
+        return lost, 1.0
 
     def _most_of_weighted(
         self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
@@ -171,12 +219,14 @@ class Shares(Forms):
                 under = self.share(under_root, tops, rooted, True, box, free, depth - 1)
                 best = max(best, math.sqrt(under) * less)
             shares = [
-                self.share(part, tops, rooted, squared, box, free, depth - 1) * factor * less
+                (self.share(part, tops, rooted, squared, box, free, depth - 1) * less, factor)
                 for part, factor in self._parts(look, box)
             ]
-            # two terms that are no less than the element each, both of them together
-            whole = look.function == "+" and not rooted and not free
-            best = max(best, sum(shares) if whole else max(shares, default=0.0))
+            best = max(best, *(own * factor for own, factor in shares), 0.0)
+            if look.function == "+" and not rooted and not free:
+                # two terms that are no less than the element each, both of them together: what
+                # either adds to the other is among it
+                best = max(best, sum(own for own, _ in shares))
             taken = set(self.copies(look.args[-1], box)) & {*tops}
             if look.function == "-" and taken and not rooted:
                 share = self.share(look.args[0], tops, False, False, box, free, depth - 1)
@@ -249,10 +299,15 @@ class Shares(Forms):
                     yield one, 1 / times.high if look.function == "/" else times.low
 
     def _not_negative(self, expr: eq.Expr, box: Limits) -> bool:
-        """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere."""
+        """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere, or
+        as a multiple of one.
+        """
         if self.value(expr, box, {}).low >= 0:
             return True
         term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function in ("*", "/"):
+            one, times = term.args
+            return self.interval(times, box, {}).low > 0 and self._not_negative(one, box)
         if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.body is None:
             return False
         inner = self.inner_box(term, box)

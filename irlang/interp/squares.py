@@ -71,8 +71,8 @@ class Squares(Pooled):
         return 1, [expr]
 
     def _same(self, expr: eq.Apply, box: Limits) -> bool:
-        """Whether both arguments are one number."""
-        one, other = (self.copies(arg, box) for arg in expr.args)
+        """Whether both arguments are one number: copies of one element, or computed alike."""
+        one, other = (self.looks(arg, box) for arg in expr.args)
         return any(look in other for look in one)
 
     def by_factors(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:

@@ -50,7 +50,7 @@ class Triangles(Norms):
                 if left.factors or left.constant:
                     continue
                 sizes = [self.interval(o, box, {}).magnitude for o in (atom, one, other)]
-                error = 4 * (own.count + 4) * self.own.row.unit * sum(sizes)
+                error = self.own.changed_by(own.count + 6) * sum(sizes)
                 error += math.sqrt(own.count) * (left.error + math.sqrt(4 * self.own.least))
                 if math.isfinite(error):
                     yield Sum({one: 1.0, other: 1.0}, error=error)

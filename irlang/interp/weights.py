@@ -43,7 +43,7 @@ class Weights(Holdings):
         if count * self.own.row.unit > 0.125:
             return found
         end = self._weight(expr.body, inner, names, _DEPTH)
-        end = end * (1 + 4 * (count + 2 * _DEPTH) * self.own.row.unit)
+        end = end * (1 + self.own.changed_by(2 * count + 4 * _DEPTH))
         end += 4 * count * math.sqrt(self.own.least)  # of what is rounded to a denormal number
         if end < found.magnitude:
             found = self.cut(found, -end, end, "numbers are weighted by parts of a whole")
@@ -52,7 +52,7 @@ class Weights(Holdings):
         if not 0 <= found.low < end:
             return found
         least = self._least_weight(expr.body, inner, names, _DEPTH)
-        least *= 1 - 4 * (count + 2 * _DEPTH) * self.own.row.unit
+        least *= 1 - self.own.changed_by(2 * count + 4 * _DEPTH)
         least -= 4 * count * math.sqrt(self.own.least)
         return self.cut(found, least, math.inf, "all parts of a whole are added up")
 
@@ -72,7 +72,7 @@ class Weights(Holdings):
                 if not math.isfinite(most):
                     continue
                 least = self._least_weight(weight, inner, names, _DEPTH)
-                slack = 4 * (count + 2 * _DEPTH) * self.own.row.unit * most * ends.magnitude
+                slack = self.own.changed_by(2 * count + 4 * _DEPTH) * most * ends.magnitude
                 slack += 4 * count * (ends.magnitude + 1) * self.own.least
                 low = ends.low * (most if ends.low < 0 else least) - slack
                 high = ends.high * (least if ends.high < 0 else most) + slack
@@ -107,7 +107,7 @@ class Weights(Holdings):
                 if not math.isfinite(times):
                     continue
                 size = self.interval(other, box, {}).magnitude * max(times, 1.0)
-                error = 8 * (sum_.count + 4) * self.own.row.unit * size + self._lost(sum_, box)
+                error = self.own.changed_by(4 * sum_.count + 12) * size + self._lost(sum_, box)
                 if math.isfinite(error):
                     yield Sum({other: scale**2 * times}, error=scale**2 * error)
 
@@ -200,6 +200,8 @@ class Weights(Holdings):
             for u, v, total, error in self._mixtures(look, inner, names, depth):
                 weights = [self._weight(one, inner, names, depth - 1) for one in (u, v)]
                 best = min(best, max(weights) * (total + error) * (1 + 8 * self.own.row.unit))
+            if look.function == "*" and len(names) > 1:
+                best = min(best, self._weight_of_pairs(look, inner, names, depth))
             for one, times in self._weighted(look, inner):
                 best = min(best, self._weight(one, inner, names, depth - 1) * times)
             for pair in self._means(look, inner):
@@ -299,6 +301,21 @@ class Weights(Holdings):
     ) -> Iterator[Average]:
         """Weights and numbers of averages, what the weights add up to, and how sure that is."""
         raise NotImplementedError
+
+    def _weight_of_pairs(
+        self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of products of which each factor goes over indices of its own: of one law for
+        some, and one for the others.
+        """
+        taken = [eq.indices(one) & set(names) for one in look.args]
+        if taken[0] & taken[1] or not all(taken):
+            return math.inf
+        apart = [inner[name][1] + 1 for name in names if name not in taken[0] | taken[1]]
+        most = float(math.prod(apart))
+        for one, own in zip(look.args, taken, strict=True):
+            most *= self._weight(one, inner, [name for name in names if name in own], depth - 1)
+        return most
 
     def _weight_of_sum(
         self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int

@@ -82,15 +82,15 @@ class Wholes(Weights):
     ) -> float:
         """What some terms that are not negative add up to at least, rounding aside."""
         best = super()._least_weight(expr, inner, names, depth)
+        base = self.square_of(expr, inner) if depth and not self.done() else None
+        if base is not None:
+            count = math.prod(inner[name][1] + 1 for name in names)
+            best = max(best, self._least_weight(base, inner, names, depth - 1) ** 2 / count)
         if best > 0 or not depth or self.done():
             return best
         known = self.of_known(expr, inner, names)
         if known is not None:
             return known[0]
-        base = self.square_of(expr, inner)
-        if base is not None:
-            count = math.prod(inner[name][1] + 1 for name in names)
-            return self._least_weight(base, inner, names, depth - 1) ** 2 / count
         return max(best, self._one_by_one(expr, inner, names)[0])
 
     def of_known(
