@@ -172,6 +172,32 @@ def test_a_manner_is_kept_in_files_and_in_calls(tmp_path: Path) -> None:
     assert manner_of(path) == USUAL == manner_of(tmp_path / "no.nnir")
 
 
+_BATCH = "x: f32[2, 1, 4], z: f32[3, 4]"
+_ROWS_OF_A_BATCH = "einsum(x, z; labels = [0, 1, 2, 1, 2], output = [0, 1])"
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "turn", "said"),
+    [
+        (_BATCH, _ROWS_OF_A_BATCH, 0, "...c,...c->..."),
+        ("x: f32[2, 3, 4], z: f32[2, 4]",
+         "einsum(x, z; labels = [0, 1, 2, 0, 2], output = [0, 1])", 2, "...bc,...c->...b"),
+        ("x: f32[2, 3], z: f32[3, 4]", "einsum(x, z; labels = [0, 1, 1, 2])", 4, '"ab,bc"'),
+        ("x: f32[2, 3], z: f32[2, 4]", "einsum(x, z; labels = [0, 1, 0, 2])", 2, ""),
+    ],
+)  # fmt: skip
+def test_an_equation_has_words(declared: str, call: str, turn: int, said: str) -> None:
+    usable("torch")
+    one = case(declared, call)
+    lowered = written(one, "torch", turn)
+    assert said in str(lowered.code)
+    with Worker(usable("torch").worker) as worker:
+        (result,) = worker.submit([Program(lowered.kind, lowered.code, one.inputs, lowered.params)])
+    assert result.status == "ok"
+    expected = one.oracle()["y"].value
+    assert result.outputs["y"] == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
 def test_the_parts_of_a_call_are_written_in_its_manner() -> None:
     """What is composed is looked into as it was run."""
     one = as_case(case("x: f32[2, 3]", "log_cosh(x, x)"))

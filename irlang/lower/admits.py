@@ -215,6 +215,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "table.rank": "Gather: data of any rank from 1",
             "in_vocab": "Gather: index values lie within [-s, s-1]",
         },
+        "unique": {"x.rank": "Unique: flattened where no axis is said"},
+        "compress": {"keep": "Compress: a condition may be shorter, and the rest is left out"},
         "take_along_axis": {"ids": "GatherElements: other axes may be smaller"},
         "roi_align": {"sampling_ratio": "RoiAlign: 0 is the default, by the size of the region"},
     },
