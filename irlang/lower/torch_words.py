@@ -200,11 +200,12 @@ def _scatter_add(call: Torch) -> Value | None:
 
 def _segments(call: Torch) -> Value | None:
     """Rows in the order of their segments, of which it is told how long they are: what is in none
-    comes first, and is left out. (The mean of none is NaN there.)
+    comes first, and is left out. (The mean of none is NaN there, and the product of what is left
+    out may be infinite, so that its gradient is NaN.)
     """
     x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
     kind, count = call["reduction"], call["segments"]
-    if kind == "mean" or x.dtype not in _WIDE or count < 0:
+    if kind in ("mean", "prod") or x.dtype not in _WIDE or count < 0:
         return None
     shifted = invoke("torch.clamp", ids, min=-1)
     rows = f"{x.text}[{invoke('torch.argsort', shifted, stable=True)}]"
