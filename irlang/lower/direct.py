@@ -22,7 +22,7 @@ _MOVING = frozenset(
     {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
 )
 _AROUND = frozenset(
-    {"expand_dims", "squeeze", "cast", "to", "bias_add"}
+    {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add", "Cast", "Squeeze", "Unsqueeze"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
 _WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
@@ -40,8 +40,10 @@ _SIGNS = {
     ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
     ast.BitOr: "|", ast.BitXor: "^",
 }  # fmt: skip
-# Which put parts of weights into the order of the target's own.
-_CHOOSING = frozenset({"gather", "take"})
+# Which put parts of weights into the order of the target's own, or into one, or into a layer.
+_CHOOSING = frozenset(
+    {"gather", "take", "index_select", "concat", "concatenate", "Gather", "Concat", "build"}
+)
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.
 _JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
