@@ -390,3 +390,21 @@ def test_a_position_may_be_rounded_to_either_side_of_a_whole_one(
         assert verdict("resize", {"x": x}, got.astype(F), attrs) in ("agrees", "rounding")
         if coord != "align_corners":
             break
+
+
+def test_what_is_beyond_an_integer_type_is_its_end_and_no_other_number() -> None:
+    """The end of i32 is none of f32's numbers: by way of the next of them it wraps around."""
+    x, attrs = {"x": np.array([3e9, -3e9, 1.5], F)}, {"to": "i32"}
+    right = np.array([2**31 - 1, -(2**31), 1], np.int32)
+    assert verdict("saturate_cast", x, right, attrs) == "agrees"
+    assert verdict("saturate_cast", x, np.array([-(2**31), *right[1:]], np.int32), attrs) == "wrong"
+
+
+def test_a_logarithm_next_to_1_keeps_its_digits() -> None:
+    near = {"prediction": np.array([1e-3], F), "target": np.zeros(1, F)}
+    d = near["prediction"]
+    stable = np.log1p(2 * np.sinh(d / 2) ** 2)
+    cancelling = d + np.log1p(np.exp(-2 * d)) - F(math.log(2))
+    attrs = {"reduction": "none"}
+    assert verdict("log_cosh", near, stable, attrs) == "agrees"
+    assert verdict("log_cosh", near, cancelling.astype(F), attrs) == "inaccurate"

@@ -39,6 +39,8 @@ _FORMS = [
     ("x: f32[1, 1, 6] in [1, 2]", "max_pool(x; window = 2, pad = given, before = 3, dilation = 4)",
      "onnxruntime"),
     ("x: f32[1, 4] in [1, 2]", "group_norm(x; groups = 4)", "torch"),
+    ("x: f32[1, 1, 3] in [1, 2], w: f32[1, 1, 2] in [1, 2]",
+     "conv_transpose(x, w; stride = 3, pad = same)", "onnxruntime"),
 ]  # fmt: skip
 
 

@@ -60,6 +60,30 @@ def test_pairs_of_real_numbers_around_a_complex_operator_hand_its_arguments_over
     assert not is_direct(lowered)
 
 
+def test_what_is_filled_up_with_one_number_leaves_an_operator_alone() -> None:
+    """A bias beside that of the state, of which ONNX has one, and what was found in its room."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    layer = (
+        "(x: f32[2, 1, 3], w: f32[4, 3], r: f32[4, 4], b: f32[4]) -> y: f32[2, 1, 4] "
+        "{ y, h = simple_rnn(x, w, r, b; clip = 0.5) }"
+    )
+    assert is_direct(lowered(layer, "onnxruntime"), shaped=True)
+    found = "(x: f32[3], keep: bool[3]) -> y: f32[2] { y = compress(x, keep; size = 2) }"
+    assert is_direct(lowered(found, "onnxruntime"))
+    joined = "(x: f32[3], z: f32[2]) -> y: f32[5] { y = concat(relu(x), z; axis = 0) }"
+    assert not is_direct(lowered(joined, "onnxruntime"), shaped=True)
+
+
+def test_gates_in_another_order_are_an_operator_alone_for_its_numbers() -> None:
+    text = (
+        "(x: f32[2, 1, 3], w: f32[3, 4, 3], r: f32[3, 4, 4], b: f32[3, 4]) -> y: f32[2, 1, 4] "
+        "{ y, h = gru(x, w, r, b; reset_after = true) }"
+    )
+    gates = lowered(text)
+    assert is_direct(gates, shaped=True, ordered=True)
+    assert not is_direct(gates, shaped=True)
+
+
 def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
     one = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 2) }")
     wide = lowered("(x: f32[9]) -> y: f32[9] { y = softplus(x; beta = 2) }")

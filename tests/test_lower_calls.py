@@ -99,7 +99,7 @@ _SPECIAL = {
 }
 _ERFCX = {"erfcx", "log_ndtr"}
 UNSUPPORTED = {
-    ("onnxruntime", True, "f64"): _FUNCTIONS | _SPECIAL | {"ndtr"},
+    ("onnxruntime", True, "f64"): _FUNCTIONS | _SPECIAL | {"ndtr", "log_cosh"},
     # The power of integers that there is goes through float64, and there is no other.
     ("onnxruntime", False, "f32"): {"power"} | _SPECIAL,
     **{("onnxruntime", True, dtype): _SPECIAL for dtype in ("f32", "f16", "bf16")},

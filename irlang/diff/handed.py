@@ -76,10 +76,10 @@ def is_telling(programs: Programs, target: str, one: Spoilt) -> bool:
 
 def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Programs) -> bool:
     """Whether the program of a spoilt call says something of the target by being run."""
-    # Whose shapes the definition has nothing against, rules may shape and put together.
+    # Whose shapes the definition has nothing against, rules may shape, order and put together.
     shaped = one.added or isinstance(one.changed, SetAttr)
     fed = isinstance(one.changed, SetElements)
-    if not is_direct(lowered, shaped, ordered=one.added, framed=fed):
+    if not is_direct(lowered, shaped, ordered=shaped, framed=fed):
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
         return False

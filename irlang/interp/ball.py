@@ -68,8 +68,8 @@ def whole(array: Any, shape: tuple[int, ...]) -> Any:
 
 def least(ball: Ball) -> float:
     """What no element is smaller than; minus infinity where that is not known."""
-    if ball.radius is not None and np.ndim(ball.value) == 0:
-        return max(ball.least, float(ball.value - ball.radius))
+    if ball.radius is not None and np.ndim(ball.value) == 0 and np.size(ball.radius):
+        return max(ball.least, float(np.min(ball.value - ball.radius)))  # which may be by place
     if ball.radius is not None:
         return ball.least
     array = np.asarray(ball.value)

@@ -24,6 +24,12 @@ _WINDOWS = "StableHLO, reduce_window: of a window wider than what it moves over 
 _PADDING = "StableHLO, pad: amounts are any integers; below 0 they take away"
 _MOVED = {"fits": _WINDOWS, "padding": _PADDING}
 
+
+def _counts(admitted: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
+    """Of the functions that count, with weights or without."""
+    return dict.fromkeys(("bincount", "weighted_bincount"), admitted)
+
+
 # By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
 # documented instead; under `onnx` what holds of all that read its files. A mode that compiles is
 # held to what its framework documents: XLA promises less of a place out of bounds and of a divisor
@@ -72,7 +78,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             ),
         },
         "linspace": {"type": f"torch.linspace: {_TYPES}"},
-        "bincount": {"in_range": "torch.bincount: size is the least number of places"},
+        **_counts({"in_range": "torch.bincount: size is the least number of places"}),
         "histogram": {"range": "torch.histc: where min and max are 0, the data's own are taken"},
         "polygamma": {"order": "torch.polygamma: n is any nonnegative integer"},
         "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
@@ -102,10 +108,12 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
         "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
         "dense": {"w.rank": "tf.matmul: further axes in front are those of a batch"},
-        "bincount": {
-            "in_range": "tf.math.bincount: integers from maxlength on are left out",
-            "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
-        },
+        **_counts(
+            {
+                "in_range": "tf.math.bincount: integers from maxlength on are left out",
+                "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
+            }
+        ),
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "image_standardization": {
             "x.rank": "tf.image.per_image_standardization: images of three axes or more"
@@ -133,10 +141,12 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
         "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},
         "linspace": {"type": f"jnp.linspace as NumPy's: {_TYPES}"},
-        "bincount": {
-            "in_range": "jnp.bincount: integers from length on are left out",
-            "positive": "jnp.bincount: what is below 0 counts as 0",
-        },
+        **_counts(
+            {
+                "in_range": "jnp.bincount: integers from length on are left out",
+                "positive": "jnp.bincount: what is below 0 counts as 0",
+            }
+        ),
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
         "inner": dict.fromkeys(
@@ -159,7 +169,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
         "prelu": {"slope": "sizes broadcast"},
         "group_norm": {"groups": "GroupNormalization: groups = -1 is one for every channel"},
-        "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
+        **_counts({"in_range": "ops.bincount: minlength is the least number of places"}),
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "ops.kron as numpy.kron: ones are put before the smaller shape"},
         "inner": dict.fromkeys(
@@ -209,6 +219,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "table.rank": "Gather: data of any rank from 1",
             "in_vocab": "Gather: index values lie within [-s, s-1]",
         },
+        "unique": {"x.rank": "Unique: flattened where no axis is said"},
+        "compress": {"keep": "Compress: a condition may be shorter, and the rest is left out"},
         "take_along_axis": {"ids": "GatherElements: other axes may be smaller"},
         "roi_align": {"sampling_ratio": "RoiAlign: 0 is the default, by the size of the region"},
     },

@@ -22,7 +22,7 @@ _MOVING = frozenset(
     {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
 )
 _AROUND = frozenset(
-    {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add"}
+    {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add", "Cast", "Squeeze", "Unsqueeze"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
 _WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
@@ -46,8 +46,10 @@ _SIGNS = {
     ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
     ast.BitOr: "|", ast.BitXor: "^",
 }  # fmt: skip
-# Which put parts of weights into the order of the target's own.
-_CHOOSING = frozenset({"gather", "take"})
+# Which put parts of weights into the order of the target's own, or into one, or into a layer.
+_CHOOSING = frozenset(
+    {"gather", "take", "index_select", "concat", "concatenate", "Gather", "Concat", "build"}
+)
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.
 _JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
@@ -236,8 +238,31 @@ def _plain(argument: ast.expr) -> str:
 def _kinds(lowered: Lowered) -> list[str]:
     """The operators' names, as often as they are called."""
     if isinstance(lowered.code, bytes):
-        return [node.op_type for node in _model(lowered.code).graph.node]
+        graph = _model(lowered.code).graph
+        return [node.op_type for node in _beside_filling(graph)]
     return [call.func.attr for call in _calls(lowered.code)]
+
+
+def _beside_filling(graph: Any) -> list[Any]:
+    """The nodes but for those by which something is filled up with one number, a bias with zeros or
+    what was found to a size, and cut off there; all where there are no others.
+    """
+    import onnx
+
+    stored = {one.name: one for one in graph.initializer}
+    filled: set[str] = set()
+    left = []
+    for node in graph.node:
+        given = [name for name in node.input if name not in stored]
+        fillings = (onnx.numpy_helper.to_array(stored[n]) for n in node.input if n in stored)
+        joins = node.op_type == "Concat" and len(given) == 1 < len(node.input)
+        if joins and all(len(np.unique(one)) < 2 for one in fillings):
+            filled |= set(node.output)
+            continue
+        if node.op_type == "Slice" and given[:1] and given[0] in filled:
+            continue
+        left.append(node)
+    return left or list(graph.node)
 
 
 @functools.lru_cache(_PROGRAMS)

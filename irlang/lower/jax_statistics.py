@@ -42,6 +42,13 @@ def _bincount(call: Jax) -> Value | None:
     return call.build.cast(Value(found, call.out.shape, "i32"), "i64")
 
 
+def _weighed(call: Jax) -> Value | None:
+    ids, weights = call.input("ids"), call.input("weights")
+    if ids.rank != 1 or weights.dtype not in ("f32", "f64"):
+        return None
+    return call.value(invoke("jnp.bincount", ids, weights, length=call["size"]))
+
+
 def _histogram(call: Jax) -> Value | None:
     if call["outside"] != "dropped":
         return None
@@ -88,6 +95,7 @@ STATISTICS: dict[str, Native] = {
     "quantile": Native("jnp.quantile", _quantile),
     "bucketize": Native("jnp.digitize", _bucketize),
     "bincount": Native("jnp.bincount", _bincount),
+    "weighted_bincount": Native("jnp.bincount", _weighed),
     "histogram": Native("jnp.histogram", _histogram),
     "differences": differences("jnp.diff"),
     "trapezoid": Native("jnp.trapezoid", _trapezoid),

@@ -16,8 +16,8 @@ KERAS_3 = (3,)
 
 
 def three(row: Native) -> Native:
-    """A row for what came with Keras 3."""
-    return replace(row, since=KERAS_3)
+    """A row for what came with Keras 3, and so for its further words."""
+    return replace(row, since=KERAS_3, others=tuple(map(three, row.others)))
 
 
 def made(call: Keras, kind: str, *arguments: Any, **options: Any) -> str:

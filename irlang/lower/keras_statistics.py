@@ -59,6 +59,14 @@ def _bincount(call: Keras) -> Value | None:
     return _whole(call, invoke("ops.bincount", ids, minlength=call["size"]))
 
 
+def _weighed(call: Keras) -> Value | None:
+    weights = call.input("weights")
+    if call.input("ids").rank != 1 or weights.dtype != "f32":
+        return None
+    given = {"weights": weights, "minlength": call["size"]}
+    return call.value(invoke("ops.bincount", positions(call, "ids"), **given))
+
+
 def _histogram(call: Keras) -> Value | None:
     x = call.input("x")
     if call["outside"] != "dropped" or x.rank != 1:
@@ -109,6 +117,7 @@ STATISTICS: dict[str, Native] = {
     "quantile": Native("ops.median, ops.quantile", _quantile, since=KERAS_3),
     "bucketize": Native("ops.digitize", _bucketize, since=KERAS_3),
     "bincount": Native("ops.bincount", _bincount, since=KERAS_3),
+    "weighted_bincount": Native("ops.bincount", _weighed, since=KERAS_3),
     "histogram": Native("ops.histogram", _histogram, since=KERAS_3),
     "differences": replace(differences("ops.diff"), since=KERAS_3),
     "trapezoid": Native("ops.trapezoid", _trapezoid, since=KERAS_3),

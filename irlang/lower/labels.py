@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irlang.dtypes import DTYPES
@@ -58,20 +60,70 @@ def numbered(equation: str) -> list[int]:
     return [string.ascii_letters.index(letter) for letter in equation if letter.isalpha()]
 
 
+def _with_ellipsis(call: Call[Any], shapes: Shapes) -> str | None:
+    """The equation with an ellipsis for the labels that the result begins with, each input having
+    the last of them, or all, at its beginning; there an axis of size 1 serves longer ones.
+    """
+    output = list(call["output"])
+    terms, rest = [], list(call["labels"])
+    for shape in shapes:
+        terms.append(rest[: len(shape)])
+        rest = rest[len(shape) :]
+    letters = _letters([*call["labels"], *output])
+    if letters is None or rest or any(len(t) < len(s) for t, s in zip(terms, shapes, strict=True)):
+        return None
+    for count in range(len(output), 0, -1):
+        lead = output[:count]
+        heads = [_leading(term, lead) for term in terms]
+        others = {label for t, head in zip(terms, heads, strict=True) for label in t[head:]}
+        if others.isdisjoint(lead) and max(heads) == count:
+            named = (
+                "".join(letters[label] for label in t[h:])
+                for t, h in zip(terms, heads, strict=True)
+            )
+            dots = ("..." if head else "" for head in heads)
+            left = ",".join(map("".join, zip(dots, named, strict=True)))
+            return f"{left}->...{''.join(letters[label] for label in output[count:])}"
+    return None
+
+
+def _leading(term: Sequence[int], lead: Sequence[int]) -> int:
+    """How many labels a term begins with that are the last of those."""
+    return next(
+        n for n in range(len(lead), -1, -1) if list(term[:n]) == list(lead[len(lead) - n :])
+    )
+
+
+def _implied(call: Call[Any], shapes: Shapes) -> str | None:
+    """The equation without its result: where that has the letters that stand once, in order."""
+    spec = _equation(call, shapes, serves=False)
+    if spec is None:
+        return None
+    terms, _, result = spec.partition("->")
+    once = sorted(letter for letter in terms if letter != "," and terms.count(letter) == 1)
+    return terms if "".join(once) == result else None
+
+
 def native(function: str, *, repeats: bool, serves: bool = False, integers: bool = False) -> Native:
     """repeats: whether a label may stand twice in one input. serves: whether an axis of size 1
     does for longer ones of its label. integers: whether these may be multiplied.
+
+    Further words are the same equation with an ellipsis, and without its result.
     """
 
-    def rule(call: Call[Any]) -> Value | None:
-        values = call.family("xs")
-        spec = _equation(call, [value.shape for value in values], serves=serves)
-        if spec is None or (DTYPES[call.out.dtype].kind == "int" and not integers):
-            return None
-        terms = spec.partition("->")[0].split(",")
-        if not repeats and any(len(set(term)) < len(term) for term in terms):
-            return None
-        found: Value = call.build.einsum(spec, values)
-        return found
+    def row(spelt: Callable[[Call[Any], Shapes], str | None]) -> Native:
+        def rule(call: Call[Any]) -> Value | None:
+            values = call.family("xs")
+            spec = spelt(call, [value.shape for value in values])
+            if spec is None or (DTYPES[call.out.dtype].kind == "int" and not integers):
+                return None
+            terms = spec.partition("->")[0].replace("...", "").split(",")
+            if not repeats and any(len(set(term)) < len(term) for term in terms):
+                return None
+            found: Value = call.build.einsum(spec, values)
+            return found
 
-    return Native(function, rule)
+        return Native(function, rule)
+
+    usual = row(partial(_equation, serves=serves))
+    return replace(usual, others=(row(_with_ellipsis), row(_implied)))

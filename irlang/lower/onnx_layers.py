@@ -158,10 +158,10 @@ def _transposed(call: Onnx) -> Value | None:
     whole = list(call["full"])
     if call["pad"] == "same":
         more = [max(0, o - w) for o, w in zip(out, whole, strict=True)]
-        if not any(more):
+        # A window shorter than a stride leaves positions to be added: where, ONNX says of one.
+        if not any(more) or (max(more) == 1 and call.dares()):
             options["auto_pad"] = "SAME_UPPER"
             return call.build.op("ConvTranspose", values, call.out.shape, **options)
-        # A window shorter than a stride leaves positions to be added: where, ONNX does not say.
         extra = [e + m for e, m in zip(extra, more, strict=True)]
         whole = [w + m for w, m in zip(whole, more, strict=True)]
     steps = list(zip(extra, call["stride"], call["dilation"], strict=True))
@@ -242,8 +242,10 @@ def _mean_variance(call: Onnx) -> Value | None:
         return None
     axes = list(call.axes_said("axes", x.rank))
     images = x.rank == 4 and {*call.axes("axes", x.rank)} in ({0, 2, 3}, {0, 1, 2, 3})
-    if not axes or (call.build.runtime.opset < _ANY_AXES and not images):
+    if not axes:
         return None
+    if call.build.runtime.opset < _ANY_AXES and not images and not call.dares():
+        return None  # which elder releases refuse
     return call.build.op("MeanVarianceNormalization", [x], x.shape, axes=axes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_last, spatial
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, labelled_sequences
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_images import first
 from irlang.lower.tf_words import word
@@ -24,6 +24,49 @@ def _adjoint(call: Tf, function: str) -> Value | None:
         return None
     turned = invoke("tf.linalg.adjoint", call.input("a"))
     return call.value(invoke(function, turned, call.input("b"), adjoint=True))
+
+
+def _inverse(call: Tf, function: str) -> Value | None:
+    """The adjoint of the inverse of the adjoint."""
+    if call.out.dtype not in _WIDE:
+        return None
+    turned = invoke("tf.linalg.adjoint", call.input("x"))
+    return call.value(invoke(function, turned, adjoint=True))
+
+
+def _product(call: Tf, function: str) -> Value | None:
+    """Of adjoints for what is transposed, or of one that is handed as the adjoint of its own."""
+    a, b, rank = call.input("a"), call.input("b"), len(call.out.shape)
+    if call.out.dtype not in _WIDE or not a.rank == b.rank == rank or rank < 2:
+        return None
+    if a.shape[:-2] != b.shape[:-2]:
+        return None
+    options = {f"adjoint_{side}": call[f"transpose_{side}"] or None for side in "ab"}
+    if any(options.values()):
+        return call.value(invoke(function, a, b, **options))
+    turned = invoke("tf.linalg.adjoint", b)
+    return call.value(invoke(function, a, turned, adjoint_b=True))
+
+
+def _gather(call: Tf, function: str) -> Value | None:
+    """The same twice, as a batch of two, of which the first is taken."""
+    x, ids = call.input("x"), call.input("ids")
+    if call["negative"] != "refused" or not x.rank:
+        return None
+    twice = (invoke("tf.stack", f"[{v.text}, {v.text}]") for v in (x, ids))
+    axis = call.axis("axis", x.rank) + 1
+    return call.value(f"{invoke(function, *twice, axis=axis, batch_dims=1)}[0]")
+
+
+def _sequences(call: Tf, function: str) -> Value | None:
+    """With the batch before time."""
+    found = labelled_sequences(call)
+    if found is None:
+        return None
+    labels, logits, *lengths = found
+    turned = invoke("tf.transpose", logits, "[1, 0, 2]")
+    options = {"logits_time_major": False, "blank_index": call["blank"]}
+    return call.value(invoke(function, labels, turned, *lengths, **options))
 
 
 def _triangular(call: Tf, function: str) -> Value | None:
@@ -109,6 +152,10 @@ def _resize(call: Tf, function: str) -> Value | None:
 
 
 OPTIONS: dict[str, Native | tuple[Native, ...]] = {
+    "inverse": word("tf.linalg.inv", _inverse),
+    "matmul": word("tf.matmul", _product),
+    "gather": word("tf.gather", _gather),
+    "ctc_logits": word("tf.nn.ctc_loss", _sequences),
     "solve": word("tf.linalg.solve", _adjoint),
     "triangular_solve": word("tf.linalg.triangular_solve", _triangular),
     "frames": word("tf.signal.frame", _frames),

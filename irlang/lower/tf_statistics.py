@@ -46,6 +46,18 @@ def _bincount(call: Tf) -> Value | None:
     return call.value(invoke("tf.math.bincount", call.build.cast(ids, "i32"), **options))
 
 
+def _weighed(call: Tf) -> Value | None:
+    ids, weights = call.input("ids"), call.input("weights")
+    if DTYPES[ids.dtype].bits > 32 or ids.dtype == "u32" or weights.dtype not in ("f32", "f64"):
+        return None
+    if ids.rank not in (1, 2):
+        return None
+    size = call["size"]
+    options = {"weights": weights, "minlength": size, "maxlength": size}
+    options |= {"axis": -1} if ids.rank == 2 else {}
+    return call.value(invoke("tf.math.bincount", call.build.cast(ids, "i32"), **options))
+
+
 def _histogram(call: Tf) -> Value | None:
     x = call.input("x")
     if call["outside"] != "clamped" or x.dtype not in ("f32", "f64"):
@@ -90,6 +102,7 @@ STATISTICS: dict[str, Native] = {
     "count_nonzero": Native("tf.math.count_nonzero", _count),
     "bucketize": Native("tf.searchsorted", _bucketize),
     "bincount": Native("tf.math.bincount", _bincount),
+    "weighted_bincount": Native("tf.math.bincount", _weighed),
     "histogram": Native("tf.histogram_fixed_width", _histogram),
     "confusion_matrix": Native("tf.math.confusion_matrix", _confusion),
     "in_top_k": Native("tf.math.in_top_k", _in_top_k),

@@ -55,6 +55,13 @@ def _bincount(call: Torch) -> Value | None:
     return call.value(invoke("torch.bincount", ids, minlength=call["size"]))
 
 
+def _weighed(call: Torch) -> Value | None:
+    ids, weights = call.input("ids"), call.input("weights")
+    if ids.dtype in ("u16", "u32", "u64") or ids.rank != 1 or weights.dtype not in _WIDE:
+        return None
+    return call.value(invoke("torch.bincount", ids, weights, call["size"]))
+
+
 def _histogram(call: Torch) -> Value | None:
     x = call.input("x")
     if call["outside"] != "dropped" or x.dtype not in _WIDE:
@@ -108,6 +115,7 @@ STATISTICS: dict[str, Native] = {
     "quantile": Native("torch.quantile, torch.median", _quantile),
     "bucketize": among("torch.bucketize"),
     "bincount": Native("torch.bincount", _bincount),
+    "weighted_bincount": Native("torch.bincount", _weighed),
     "histogram": Native("torch.histc", _histogram),
     "differences": differences("torch.diff", axis="dim"),
     "trapezoid": _trapezoids("torch.trapezoid"),

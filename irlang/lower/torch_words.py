@@ -198,6 +198,22 @@ def _scatter_add(call: Torch) -> Value | None:
     return call.value(invoke("torch.scatter_add", x, axis, ids, updates))
 
 
+def _segments(call: Torch) -> Value | None:
+    """Rows in the order of their segments, of which it is told how long they are: what is in none
+    comes first, and is left out. (The mean of none is NaN there, and the product of what is left
+    out may be infinite, so that its gradient is NaN.)
+    """
+    x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
+    kind, count = call["reduction"], call["segments"]
+    if kind in ("mean", "prod") or x.dtype not in _WIDE or count < 0:
+        return None
+    shifted = invoke("torch.clamp", ids, min=-1)
+    rows = f"{x.text}[{invoke('torch.argsort', shifted, stable=True)}]"
+    lengths = invoke("torch.bincount", f"{shifted} + 1", minlength=count + 1)
+    text = invoke("torch.segment_reduce", rows, f'"{kind}"', lengths=lengths, axis=0)
+    return call.value(f"{text}[1:]")
+
+
 # ---- shapes
 
 
@@ -250,6 +266,7 @@ def _alike(row: Native, name: str, value: float) -> Native:
 
 
 WORDS: dict[str, Native | tuple[Native, ...]] = {
+    "segment_reduce": Native("torch.segment_reduce", _segments, eager=True),
     "subtract": Native("torch.rsub", _subtract),
     "floor_divide": replace(Native("torch.div", _floor_divide), constant=("a", "b")),
     "square": Native("torch.pow", lambda call: call.value(invoke("torch.pow", call.input("x"), 2))),

@@ -123,14 +123,24 @@ def broadcast(values: Sequence[Value]) -> tuple[int, ...]:
 
 def einsum_shape(spec: str, values: Sequence[Value]) -> tuple[int, ...]:
     """The shape that an einsum gives: of an axis of size 1 that serves longer ones, their size. An
-    equation that does not fit the values, as of a call at fault, gives one all the same.
+    equation that does not fit the values, as of a call at fault, gives one all the same. The axes
+    of an ellipsis go together from the last on. Where no result is said, it has what stands once.
     """
-    terms, _, result = spec.partition("->")
+    terms, said, result = spec.partition("->")
+    if not said:
+        result = "".join(sorted(mark for mark in set(terms) - {","} if terms.count(mark) == 1))
+    pairs = list(zip(terms.split(","), values, strict=True))
+    unnamed = [value.rank - len(term) + 3 for term, value in pairs if "..." in term]
+    places = "".join(
+        chr(ord("\u0100") + place) for place in reversed(range(max(unnamed, default=0)))
+    )
     sizes: dict[str, int] = {}
-    for term, value in zip(terms.split(","), values, strict=True):
-        for letter, size in zip(term, value.shape, strict=False):
+    for term, value in pairs:
+        extra = max(0, value.rank - len(term) + 3)
+        named = term.replace("...", places[len(places) - extra :])
+        for letter, size in zip(named, value.shape, strict=False):
             sizes[letter] = size if sizes.get(letter, 1) == 1 else sizes[letter]
-    return tuple(sizes.get(letter, 1) for letter in result)
+    return tuple(sizes.get(letter, 1) for letter in result.replace("...", places))
 
 
 def reduced(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
