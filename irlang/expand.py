@@ -99,7 +99,8 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
     _declare_outputs(binding, outputs, prefix)
     for name, info in outputs.items():
         build.tensors[prefix + name] = info
-    leaves_open = False
+    # What is left open for some inputs may be ensured of all; of a call inside nobody asks.
+    leaves_open = not prefix and not any(isinstance(s, ast.Some) for s in op.body)
     statements = unnested(op.body, build.definitions)
     for statement in statements:  # all is in scope before any equation: recurrences read ahead
         if isinstance(statement, ast.Equation) and statement.name not in scope.names:

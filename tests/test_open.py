@@ -6,6 +6,7 @@ Nothing here knows an operator: the definitions that say `some` are taken from t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 from irlang import ast
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import Catalog, builtin
-from irlang.diff.calls import Case, judge_call
+from irlang.diff.calls import Case, broken_promises, judge_call
 from irlang.diff.runner import Session
 from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
+from irlang.gen.edge import with_edges
 from irlang.graph import Graph
 from irlang.interp import exact, reference
 from irlang.interp.draws import open_values
@@ -30,6 +32,12 @@ from irlang.laws import LAWS
 from irlang.parser import parse
 
 OPEN = sorted(op.name for op in builtin() if any(isinstance(s, ast.Some) for s in op.body))
+# Which leave results open for some inputs, and ensure something of all.
+PROMISING = sorted(
+    op.name
+    for op in builtin()
+    if op.name not in OPEN and any(isinstance(s, ast.Ensure) for s in op.body)
+)
 Array = np.ndarray[Any, Any]
 
 
@@ -116,6 +124,74 @@ def test_all_meanings_see_one_draw(name: str) -> None:
 
 def _exactly(expansion: Any, feeds: Any) -> dict[str, Any]:
     return {name: t.numpy() for name, t in exact.evaluate(expansion, feeds).items()}
+
+
+# ---- what is ensured of results that are open for some inputs ---------------------------------
+
+
+def promises(made: Case, given: dict[str, Array]) -> list[str]:
+    """What the results of the only call are not, by messages."""
+    node = made.graph.nodes[-1]
+    fed = {name: given[name] for name in node.operands()}
+    return [v.message for v in broken_promises(made, node, fed, given, "t")]
+
+
+@pytest.mark.parametrize("name", PROMISING)
+def test_a_right_result_is_as_it_is_ensured_to_be(name: str) -> None:
+    """Of ordinary numbers, and of those at the edges of their types; a position that is none is
+    told.
+    """
+    told = 0
+    for seed in range(40):
+        limits = Limits(elements=60, length=9)
+        graph = generate(builtin(), seed, ops=(name,), size=(1, 1), limits=limits).graph
+        if graph.nodes[-1].op.name != name or len(graph.nodes) > 1:
+            continue
+        made = case(graph, builtin(), seed)
+        for edges in (False, True):
+            if edges:
+                made = replace(made, inputs=with_edges(graph, made.inputs, seed))
+            with np.errstate(all="ignore"):
+                found = {
+                    name: array.astype(DTYPES[graph.values[name].dtype].numpy)
+                    for name, array in run(graph, made.values, builtin()).items()
+                }
+            assert promises(made, found) == [], (seed, edges, graph.nodes[-1].attrs)
+        given = {v: found[v] for v in graph.outputs.values() if found[v].size}
+        places = [v for v in given if graph.values[v].kind == "int"]
+        wrong = {**found, **{v: np.full_like(given[v], -1) for v in places or given}}
+        told += bool(promises(made, wrong))
+    assert told >= 5
+
+
+@pytest.mark.parametrize(
+    ("call", "x", "given", "message"),
+    [
+        ("y, at = top_k(x; k = 2)", [1, np.nan, 3, 2], [[1, np.nan], [0, 1]], "top_k.best"),
+        ("y, at = top_k(x; k = 2)", [1, np.nan, 3, 2], [[np.nan, 3], [1, 2]], ""),
+        ("y, at = top_k(x; k = 2)", [1, np.nan, 3, 2], [[3, 2], [2, 3]], ""),
+        ("y, at = top_k(x; k = 2)", [1, np.nan, 3, 2], [[3, 3], [2, 2]], "top_k.places"),
+        ("y, at = sort(x)", [3, np.nan, 1, 2], [[1, 3, np.nan, 2], [2, 0, 1, 3]], "sort.order"),
+        ("y, at = sort(x)", [3, np.nan, 1, 2], [[np.nan, 1, 2, 3], [1, 2, 3, 0]], ""),
+        ("y, at = sort(x)", [3, np.nan, 1, 2], [[1, 2, 3, np.nan], [2, 3, 0, 1]], ""),
+        ("at = argmin(x)", [1, np.nan, 3, 2], [3], "argmin.smallest"),
+        ("at = argmin(x)", [1, np.nan, 3, 2], [0], ""),
+        ("at = argmax(x)", [1, np.nan, 3, 2], [1], ""),
+        ("at = argmax(x)", [1, np.nan, 3, 2], [2**31 - 1], "argmax.place"),
+    ],
+)
+def test_any_order_of_numbers_and_nan_is_right_that_is_one(
+    call: str, x: list[float], given: list[Any], message: str
+) -> None:
+    names = call.partition(" =")[0].split(", ")
+    sizes = {name: np.shape(value) for name, value in zip(names, given, strict=True)}
+    types = {"y": "f32", "at": "i64"}
+    result = ", ".join(f"{n}: {types[n]}{list(sizes[n])}" for n in names)
+    graph, catalog = model(call, "x: f32[4]", result)
+    made = Case(graph, {"x": np.array(x, np.float32)}, {}, catalog)
+    arrays = {n: np.array(v, {"y": "f4", "at": "i8"}[n]) for n, v in zip(names, given, strict=True)}
+    found = promises(made, {**made.values, **arrays})
+    assert {text.partition(":")[0] for text in found} == ({message} if message else set())
 
 
 def test_a_seed_is_a_draw() -> None:

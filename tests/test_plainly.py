@@ -146,7 +146,8 @@ def test_modes_that_make_something_of_a_program_have_a_plain_one() -> None:
     found = {name: describe(name).plain for name in names() if describe(name).plain}
     usual = {n: p for n, p in found.items() if n.split(":")[0] in ("torch", "tf", "jax")}
     assert usual == {
-        "torch:compile": "torch", "torch:export": "torch", "tf:graph": "tf", "tf:xla": "tf",
+        "torch:compile": "torch", "torch:aot": "torch", "torch:export": "torch",
+        "torch:meta": "torch", "tf:graph": "tf", "tf:xla": "tf",
         "jax:jit": "jax", "torch:triton": "torch:cuda",
     }  # fmt: skip
     assert found["onnxruntime"] == "onnxruntime:plain"

@@ -123,6 +123,9 @@ def judge_call(
         wider += made
     if open_:
         return _judge_open(case, node, local, given, target, arithmetic)
+    broken = broken_promises(case, node, fed, given, target, arithmetic)
+    if broken:
+        return broken
     dtype, rounded = precision(case.graph), bool(rougher and arithmetic.factors)
 
     def judged_by(own: Arithmetic) -> dict[str, Ball]:
@@ -162,6 +165,43 @@ def _closer(
     graph = alone(node, case.graph.values, [v.name for v in verdicts])
     refiner = Refiner(graph, fed, case.catalog, thorough=False)
     return refiner.refined(verdicts, found, given, target, arithmetic)
+
+
+def broken_promises(
+    case: Case,
+    node: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
+    target: str,
+    arithmetic: Arithmetic = STANDARD,
+) -> list[Verdict]:
+    """Verdicts on results of a call that are not as its definition ensures of all of them, those of
+    which it leaves open what they are among them. fed: its operands, as the target had them.
+    """
+    expansion = node.expansion(case.catalog)
+    if not expansion.ensures or expansion.is_open or only_shapes(target):
+        return []
+    values = case.graph.values
+    results = {formal: v for formal, v in node.results().items() if v in given}
+    if any(
+        array.shape != values[name].shape or not is_of_type(values[name], array, target)
+        for name, array in (*fed.items(), *((name, given[name]) for name in results.values()))
+    ):
+        return []  # which is judged by itself
+    loaded = {name: load(values[name], array) for name, array in fed.items()}
+    feeds = {
+        formal: given_ball(values[name], loaded[name], arithmetic)
+        for formal, name in node.feeds().items()
+    }
+    gave = {formal: load(values[name], given[name]) for formal, name in results.items()}
+    dtype = call_precision(expansion, precision(case.graph))
+    clauses = ensured.judge(expansion, {**feeds, **gave}, dtype, gave, arithmetic)
+    broken = [clause for clause in clauses if not clause.holds]
+    told = {formal: one.message for one in reversed(broken) for formal in one.results}
+    return [
+        Verdict(results[formal], target, "wrong", message=message)
+        for formal, message in told.items()
+    ]
 
 
 def _judge_open(

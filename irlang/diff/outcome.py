@@ -12,9 +12,10 @@ import numpy as np
 
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.diagnostics import InvalidInput, fail
-from irlang.diff.calls import Case, open_values, renamed
+from irlang.diff.calls import Case, broken_promises, open_values, renamed
 from irlang.diff.flat import with_flat
 from irlang.diff.gradients import Asked
+from irlang.diff.lone import is_given
 from irlang.diff.pace import PACE
 from irlang.diff.promised import ruled_out
 from irlang.diff.refine import STRANGE, Refiner, largest
@@ -100,6 +101,7 @@ def judged(
             outcome.slopes = slopes_of(case, graph, own, outcome.balls)
         found = verdicts(graph, target, outcome, result)
     found = _looked_at(found, graph, target, case, outcome, own, first)
+    found = _with_promises(found, graph, target, case, result, own)
     if outcome.slopes:
         found = _totalled(found, graph, case, outcome, result, own)
     if any(v.verdict in FINDINGS for v in found):
@@ -165,6 +167,29 @@ def _looked_at(
         return outcome.steeper.refined(
             found, outcome.balls, outcome.slopes, result.gradients, target, own
         )
+
+
+def _with_promises(
+    found: list[Verdict],
+    graph: Graph,
+    target: str,
+    case: Case,
+    result: Result,
+    own: Arithmetic,
+) -> list[Verdict]:
+    """The verdicts, with what results of calls on what is given are not, whatever they may be."""
+    shown = {value: name for name, value in graph.outputs.items() if name in result.outputs}
+    told: dict[str, Verdict] = {}
+    for node in graph.nodes:
+        if node.expansion(case.catalog).ensures and is_given(node, case):
+            fed = {name: case.values[name] for name in node.operands()}
+            given = {v: result.outputs[shown[v]] for v in node.outputs if v in shown}
+            broken = broken_promises(replace(case, graph=graph), node, fed, given, target, own)
+            told.update((shown[one.name], one) for one in broken)
+    return [
+        renamed(told[v.name], v.name) if v.name in told and v.verdict not in FINDINGS else v
+        for v in found
+    ]
 
 
 def _totalled(

@@ -49,9 +49,9 @@ def open_faults(op: ast.Op) -> list[Diagnostic]:
             help_ = "join it to others by `and`, or by `all` over axes"
             report("law", message, call.span, help_)
         reads = _reached(op, ensure)
-        if not somes:
+        if not somes and not any(isinstance(s, ast.Unspecified) for s in op.body):
             message = f"`{ensure.name}` ensures what is determined: nothing is left open"
-            help_ = "say so with `require`, or name with `some` what is left open"
+            help_ = "say so with `require`, or with `some` or `unspecified` what is left open"
             report("ensure", message, ensure.span, help_)
         elif hidden := sorted(reads & drawn):
             message = f"`{ensure.name}` reads `{hidden[0]}`, which no target gives"

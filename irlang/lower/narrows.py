@@ -112,6 +112,8 @@ _IN_BETWEEN = (
 )
 _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e-2"
 
+_OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set is undefined"),)
+
 # The same of what is taken without a word, but of which nothing is promised.
 _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "tf": {
@@ -130,6 +132,8 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "binary_cross_entropy": _IN_BETWEEN,
         "binary_focal_cross_entropy": _IN_BETWEEN,
     },
+    "onnxruntime": {"reduce_mean": _OF_NONE},
+    "openvino": {"reduce_mean": _OF_NONE},
 }
 
 
