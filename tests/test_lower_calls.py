@@ -34,6 +34,8 @@ DEFECTS = {
         "hard_shrink",
         "dft",  # inverse transforms are divided by their length in f32
     },
+    # of f32 the largest integer is 2147483520
+    ("tf", "f32"): {"saturate_cast"},
     ("tf", "f64"): {"leaky_relu", "gelu"},
     ("torch", "f64"): {"polygamma"},  # ten digits of the first order
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
@@ -45,6 +47,7 @@ DEFECTS = {
     **{
         ("keras:tensorflow", dtype): {
             *("sparsemax", "rot90", "depthwise_conv", "map_coordinates", "gaussian_blur"),
+            *(("saturate_cast",) if dtype == "f32" else ()),
         }
         for dtype in ("f32", "bf16")
     },
@@ -56,6 +59,7 @@ DEFECTS = {
     },
     ("keras:torch", "f32"): {
         "sparsemax",
+        "saturate_cast",
         "avg_pool",
         "floor_divide",
         "layer_norm",
@@ -171,7 +175,8 @@ def test_a_plain_row_hands_on_every_attribute(target: str) -> None:
 def test_calls(target: str, native: bool, dtype: str) -> None:
     known = usable(target)
     long = _LONG.get((target, native), set())
-    every = every_case(dtype)[:: _EVERY.get((target, native, dtype), 1)]
+    step = _EVERY.get((target, native, dtype), 1)
+    every = every_case(dtype)[::step]
     cases = [one for one in every if operator(one.call) not in long]
     programs, sent, refused = [], [], set()
     own = 0
@@ -184,7 +189,9 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
         sent.append(one)
         programs.append(Program(lowered.kind, lowered.code, one.inputs, lowered.params))
     called = {operator(one.call) for one in cases}
-    assert refused == called & UNSUPPORTED.get((target, native, dtype), set())
+    known_not = called & UNSUPPORTED.get((target, native, dtype), set())
+    assert refused <= known_not
+    assert step > 1 or refused == known_not  # some calls of such an operator are left out
     assert own == 0 if not native else own > 0.25 * len(cases)
     hurry = _HURRY.get(target, {})
     hurried = replace(known.worker, environment={**known.worker.environment, **hurry})

@@ -18,7 +18,7 @@ from irlang.interp.range_eval import Evaluator, Limits
 
 _LOOKED_AT = 32  # sums in the course of one proof
 _LEVELS = 1  # proofs inside one another
-_WORK = 6000  # expressions that the proofs of one call may evaluate
+_WORK = 8000  # expressions that the proofs of one call may evaluate
 
 Known = Sequence[tuple[eq.Expr, Numbers]]
 # a value, how many expressions were evaluated for it, and what it hangs on, kept for the ids

@@ -570,13 +570,13 @@ def _setup_aot(torch: Any) -> None:
     _setup_compile(torch, backend="aot_eager_decomp_partition")
 
 
-def _setup_compile(torch: Any, device: str = "cpu", backend: str = "inductor") -> None:
+def _setup_compile(torch: Any, device: str = "cpu", **options: Any) -> None:
     """The first compilation takes long, and tells whether there is a compiler that works."""
 
     def double(x: Any) -> Any:
         return x + x
 
-    torch.compile(double, backend=backend)(torch.ones(3, device=device))
+    torch.compile(double, **options)(torch.ones(3, device=device))
 
     def forget() -> None:
         _compiled.cache_clear()
