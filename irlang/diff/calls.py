@@ -25,6 +25,7 @@ from irlang.diff.verdict import (
     softened,
     worst,
 )
+from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node, alone
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
@@ -96,10 +97,7 @@ def judge_call(
     gives, by result, what rounded factors add to the radius that its equations tell.
     """
     values = case.graph.values
-    if any(
-        array.shape != values[name].shape or not is_of_type(values[name], array, target)
-        for name, array in fed.items()
-    ):
+    if not _are_declared(values, fed, target):
         return []  # what gave it has been judged: there is no oracle for what is another tensor
     loaded = {name: load(values[name], array) for name, array in fed.items()}
     open_ = node.expansion(case.catalog).is_open
@@ -167,6 +165,16 @@ def _closer(
     return refiner.refined(verdicts, found, given, target, arithmetic)
 
 
+def _are_declared(
+    values: Mapping[str, TensorInfo], arrays: Mapping[str, Array], target: str
+) -> bool:
+    """Whether what a target has are tensors of the types and shapes that a program declares."""
+    return all(
+        array.shape == values[name].shape and is_of_type(values[name], array, target)
+        for name, array in arrays.items()
+    )
+
+
 def broken_promises(
     case: Case,
     node: Node,
@@ -183,10 +191,7 @@ def broken_promises(
         return []
     values = case.graph.values
     results = {formal: v for formal, v in node.results().items() if v in given}
-    if any(
-        array.shape != values[name].shape or not is_of_type(values[name], array, target)
-        for name, array in (*fed.items(), *((name, given[name]) for name in results.values()))
-    ):
+    if not _are_declared(values, {**fed, **{v: given[v] for v in results.values()}}, target):
         return []  # which is judged by itself
     loaded = {name: load(values[name], array) for name, array in fed.items()}
     feeds = {
