@@ -8,6 +8,7 @@ implementation may be off, in units in the last place of the result.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import numpy as np
 
 from irlang import scalar_images, special
 from irlang import scalar_values as values
+from irlang import special_integrals as integrals
 
 Array = Any
 
@@ -602,6 +604,113 @@ _ROWS = (
         monotone=(),
         ulps=32,
     ),
+    # Bessel functions that oscillate; no program hits their zeros
+    Scalar(
+        "j0",
+        1,
+        "real",
+        integrals.j0,
+        integrals.j0_exact,
+        ("-j1(a)",),
+        ulps=8,
+        least=1.0,
+        steepest=integrals.never_steeper(0.5819),
+        image=scalar_images.always(-0.40276, 1.0),
+    ),
+    Scalar(
+        "j1",
+        1,
+        "real",
+        integrals.j1,
+        integrals.j1_exact,
+        ("if a == 0 then 0.5 else j0(a) - y / a",),
+        ulps=8,
+        least=1.0,
+        steepest=integrals.never_steeper(0.5),
+        image=scalar_images.always(-0.58187, 0.58187),
+    ),
+    Scalar(
+        "y0",
+        1,
+        "real",
+        integrals.y0,
+        integrals.y0_exact,
+        ("-y1(a)",),
+        domain=(0.0, _INF),
+        ulps=16,
+        least=1.0,
+        steepest=functools.partial(integrals.steepest_y, 0),
+        image=functools.partial(integrals.image_of_y, 0),
+    ),
+    Scalar(
+        "y1",
+        1,
+        "real",
+        integrals.y1,
+        integrals.y1_exact,
+        ("y0(a) - y / a",),
+        domain=(0.0, _INF),
+        ulps=16,
+        least=1.0,
+        steepest=functools.partial(integrals.steepest_y, 1),
+        image=functools.partial(integrals.image_of_y, 1),
+    ),
+    # integrals: of exp(t) / t, of log(t) / (1 - t), Dawson's, and Fresnel's
+    Scalar(
+        "expint",
+        1,
+        "real",
+        integrals.expint,
+        integrals.expint_exact,
+        ("exp(a) / a",),
+        monotone=(0.0,),
+        ulps=16,
+        least=1.0,
+        poles=lambda a: np.asarray(a) == 0,
+    ),
+    Scalar(
+        "spence",
+        1,
+        "real",
+        integrals.spence,
+        integrals.spence_exact,
+        ("if a == 1 then -1 else log(a) / (1 - a)",),
+        domain=(0.0, _INF),
+        monotone=(),
+        ulps=16,
+    ),
+    Scalar(
+        "dawson",
+        1,
+        "real",
+        integrals.dawson,
+        integrals.dawson_exact,
+        ("1 - 2 * a * y",),
+        monotone=(-integrals.LARGEST_DAWSON, integrals.LARGEST_DAWSON),
+        ulps=16,
+    ),
+    Scalar(
+        "fresnel_sin",
+        1,
+        "real",
+        integrals.fresnel_sin,
+        integrals.fresnel_sin_exact,
+        ("sin(1.5707963267948966 * (a * a))",),
+        ulps=16,
+        steepest=integrals.never_steeper(1.0),
+        image=scalar_images.always(-0.71398, 0.71398),
+    ),
+    Scalar(
+        "fresnel_cos",
+        1,
+        "real",
+        integrals.fresnel_cos,
+        integrals.fresnel_cos_exact,
+        ("cos(1.5707963267948966 * (a * a))",),
+        ulps=16,
+        steepest=integrals.never_steeper(1.0),
+        image=scalar_images.always(-0.77990, 0.77990),
+    ),
 )
 
 SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
@@ -614,6 +723,7 @@ WHOLE = frozenset(
 # Functions that few libraries have.
 SPECIAL = frozenset(
     {"polygamma", "lgamma", "erfc", "erfcx", "erfinv", "ndtri", "i0e", "i1e", "k0e", "k1e"}
+    | {"j0", "j1", "y0", "y1", "expint", "spence", "dawson", "fresnel_sin", "fresnel_cos"}
 )
 
 # Functions that are written in terms of the rows above wherever they occur.

@@ -48,10 +48,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         *("geometric", "cauchy", "exponential", "log_normal", "multinomial", "poisson"),
         *("binomial", "randint", "randint_like", "randperm"),
     ),
-    _FUNCTION: (
-        *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1"),
-        *("special_airy_ai", "special_zeta", "igamma", "igammac"),
-    ),
+    _FUNCTION: (*("special_airy_ai", "special_zeta", "igamma", "igammac"),),
     _SPARSE: ("to_sparse", "to_sparse_csr", "sparse_mask"),
     _BITS: ("frexp", "nextafter", "hash_tensor"),
 }

@@ -51,6 +51,12 @@ _BESSEL = {
     "special_scaled_modified_bessel_k1": ("bessel_k", "one", True),
 }
 
+_OSCILLATING = {
+    f"special_bessel_{kind}{digit}": (f"bessel_{kind}", order)
+    for kind in "jy"
+    for digit, order in (("0", "zero"), ("1", "one"))
+}
+
 SPECIAL: dict[str, Rule] = {
     **{
         prefix + name: _function(name)
@@ -69,4 +75,5 @@ SPECIAL: dict[str, Rule] = {
         name: _function(op, order=order, scaled=scaled)
         for name, (op, order, scaled) in _BESSEL.items()
     },
+    **{name: _function(op, order=order) for name, (op, order) in _OSCILLATING.items()},
 }

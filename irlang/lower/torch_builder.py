@@ -37,6 +37,8 @@ _UNARY = {
     "i0e": "torch.special.i0e", "i1e": "torch.special.i1e",
     "k0e": "torch.special.scaled_modified_bessel_k0",
     "k1e": "torch.special.scaled_modified_bessel_k1",
+    "j0": "torch.special.bessel_j0", "j1": "torch.special.bessel_j1",
+    "y0": "torch.special.bessel_y0", "y1": "torch.special.bessel_y1",
 }  # fmt: skip
 _BINARY = {
     "max": "torch.maximum", "min": "torch.minimum", "//": "torch.floor_divide",
@@ -45,8 +47,8 @@ _BINARY = {
     "shift_left": "torch.bitwise_left_shift", "shift_right": "torch.bitwise_right_shift",
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
-_WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
-_FLAT = frozenset({"k0e", "k1e"})  # whose results are constants to autograd
+_FLAT = frozenset({"k0e", "k1e", "j0", "j1", "y0", "y1"})  # whose results are constants to autograd
+_WIDE = frozenset({"erfcx", "ndtri", "polygamma"}) | _FLAT  # without kernels of 16 bits
 _REDUCE = {"max": "amax", "min": "amin"}
 _SINGLY = ("prod", "all", "any")
 _WORDS = {

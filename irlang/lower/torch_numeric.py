@@ -35,6 +35,18 @@ def _bessel_k(call: Torch) -> Value | None:
     return call.value(invoke(function, call.input("x")))
 
 
+def _bessel(kind: str) -> Native:
+    """The first kind or the second: `j` or `y`."""
+
+    def rule(call: Torch) -> Value | None:
+        if call.out.dtype not in ("f32", "f64"):
+            return None
+        function = f"torch.special.bessel_{kind}{_BESSEL[call['order'], False]}"
+        return call.value(invoke(function, call.input("x")))
+
+    return Native(f"torch.special.bessel_{kind}0, bessel_{kind}1", rule, constant=("x",))
+
+
 _PLAIN = (
     "atan2 hypot fmax fmin copysign ldexp xlogy xlog1py=special.xlog1py lerp signbit frac exp2 "
     "log2 log10 sinc entr=special.entr deg2rad rad2deg"
@@ -53,6 +65,8 @@ NUMERIC: dict[str, Native] = {
     "log_add_exp": log_add_exp("torch"),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
+    "bessel_j": _bessel("j"),
+    "bessel_y": _bessel("y"),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),
     "isin": plain("torch.isin", invert="invert"),
     "isclose": plain("torch.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),

@@ -1,0 +1,110 @@
+"""Special functions against integrals by Gauss's rule, and by what is known of their products."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.compare import agrees, left_open, reals, results
+
+few = settings(max_examples=25)
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
+
+
+def integral(of: Callable[[Any], Any], low: Any, high: Any) -> Any:
+    """Of smooth functions, one for each end, by 120 points."""
+    half, middle = (high - low) / 2, (high + low) / 2
+    at = middle[..., None] + half[..., None] * _NODES
+    return half * (of(at) @ _WEIGHTS)
+
+
+@given(data=st.data(), order=st.sampled_from([0, 1]))
+@few
+def test_bessel_functions_are_means_over_a_circle(data: st.DataObject, order: int) -> None:
+    x = data.draw(reals((4,), -30, 30))
+    angle = (np.arange(120) + 0.5) * math.pi / 120
+    expected = np.cos(order * angle - x[:, None] * np.sin(angle)).mean(-1)
+    name = ("zero", "one")[order]
+    agrees("bessel_j", {"x": x}, expected, operations=64, magnitude=1.0, order=name)
+
+
+@given(data=st.data())
+@few
+def test_bessel_functions_of_both_kinds_make_a_known_determinant(data: st.DataObject) -> None:
+    """J1 Y0 - J0 Y1 = 2 / (pi x), whose integral over the orders is that of no other pair."""
+    x = data.draw(reals((4,), 0.05, 30))
+    found = {
+        kind + order: results(f"bessel_{kind}", {"x": x}, order=order)["exact"][0]
+        for kind in "jy"
+        for order in ("zero", "one")
+    }
+    made = found["jone"] * found["yzero"] - found["jzero"] * found["yone"]
+    np.testing.assert_allclose(made, 2 / (math.pi * x), rtol=1e-13)
+    # by which Y0 is known up to a multiple of J0: its sum of Neumann's, of the even orders
+    assert (
+        abs(results("bessel_y", {"x": np.array([1.0])})["exact"][0][0] - 0.08825696421567696)
+        < 1e-16
+    )
+
+
+def test_bessel_functions_at_ends() -> None:
+    ends = np.array([0.0, -0.0, -1.0, -np.inf, np.inf, np.nan])
+    for order, first in (("zero", 1.0), ("one", 0.0)):
+        j = results("bessel_j", {"x": ends}, order=order)
+        y = results("bessel_y", {"x": ends}, order=order)
+        for meaning in j:
+            assert j[meaning][0][:2].tolist() == [first, first]
+            assert np.isnan(j[meaning][0][5])
+            assert y[meaning][0][:2].tolist() == [-np.inf, -np.inf]
+            assert np.isnan(y[meaning][0][[2, 5]]).all()
+        for op in ("bessel_j", "bessel_y"):
+            found = left_open(op, {"x": ends}, order=order)
+            assert found is not None
+            assert found.tolist() == [False, False, False, True, True, False]
+
+
+@given(data=st.data())
+@few
+def test_exponential_integrals(data: st.DataObject) -> None:
+    """Ei(x) and E1(x) differ from log(x) and Euler's constant by an entire function's integral."""
+    x = data.draw(reals((4,), 0.05, 6))
+    rise = integral(lambda t: np.expm1(t) / t, np.zeros_like(x), x)
+    fall = integral(lambda t: np.expm1(-t) / t, np.zeros_like(x), x)
+    shared = np.log(x) + np.euler_gamma
+    size = 1 + np.abs(shared) + np.abs(rise)
+    agrees("expint", {"x": x}, shared + rise, operations=64, magnitude=size)
+    agrees("exp1", {"x": x}, -shared - fall, operations=64, magnitude=size)
+
+
+@given(data=st.data())
+@few
+def test_dilogarithms(data: st.DataObject) -> None:
+    x = data.draw(reals((4,), 0.25, 6))
+    with np.errstate(all="ignore"):
+        found = integral(lambda t: np.where(t == 1, -1.0, np.log(t) / (1 - t)), np.ones_like(x), x)
+    agrees("spence", {"x": x}, found, operations=64, magnitude=1.0)
+    ends = np.array([0.0, 1.0, -1.0, np.inf, np.nan])
+    agrees("spence", {"x": ends}, np.array([math.pi**2 / 6, 0.0, np.nan, -np.inf, np.nan]))
+
+
+@given(data=st.data())
+@few
+def test_integrals_of_dawson_and_fresnel(data: st.DataObject) -> None:
+    x = data.draw(reals((4,), -4, 4))
+    zero = np.zeros_like(x)
+    grown = integral(lambda t: np.exp(t * t - (x * x)[:, None]), zero, x)
+    agrees("dawsn", {"x": x}, grown, operations=256, magnitude=1.0)
+    for of, function in (("sine", np.sin), ("cosine", np.cos)):
+        found = integral(lambda t, f=function: f(math.pi / 2 * t * t), zero, x)
+        agrees("fresnel", {"x": x}, found, operations=256, magnitude=1.0, of=of)
+    ends = np.array([np.inf, -np.inf, np.nan])
+    agrees("dawsn", {"x": ends}, np.array([0.0, -0.0, np.nan]))
+    for of in ("sine", "cosine"):
+        agrees("fresnel", {"x": ends}, np.array([0.5, -0.5, np.nan]), of=of)
+    far = np.array([2000.0, -1e5, 1e30, 1e200])
+    agrees("dawsn", {"x": far}, (1 + 0.5 / far**2 + 0.75 / far**4) / (2 * far), operations=4)
