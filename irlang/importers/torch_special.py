@@ -57,6 +57,28 @@ _OSCILLATING = {
     for digit, order in (("0", "zero"), ("1", "one"))
 }
 
+_POLYNOMIALS = {
+    **{f"chebyshev_polynomial_{kind}": (kind, False) for kind in "tuvw"},
+    **{f"shifted_chebyshev_polynomial_{kind}": (kind, True) for kind in "tuvw"},
+    "hermite_polynomial_h": ("h", False),
+    "hermite_polynomial_he": ("he", False),
+    "laguerre_polynomial_l": ("l", False),
+    "legendre_polynomial_p": ("p", False),
+}
+
+
+def _polynomial(family: str, shifted: bool) -> Rule:
+    """Of a degree that is a number; where that is negative, 0."""
+
+    def rule(c: Call) -> Value:
+        x, n = _argument(c), c.whole("n")
+        if n < 0:
+            return c("subtract", x, x)
+        return c("orthogonal_polynomial", x, n=n, family=family, shifted=shifted)
+
+    return rule
+
+
 SPECIAL: dict[str, Rule] = {
     **{
         prefix + name: _function(name)
@@ -75,5 +97,6 @@ SPECIAL: dict[str, Rule] = {
         name: _function(op, order=order, scaled=scaled)
         for name, (op, order, scaled) in _BESSEL.items()
     },
+    **{f"special_{name}": _polynomial(*how) for name, how in _POLYNOMIALS.items()},
     **{name: _function(op, order=order) for name, (op, order) in _OSCILLATING.items()},
 }

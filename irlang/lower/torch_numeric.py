@@ -47,6 +47,23 @@ def _bessel(kind: str) -> Native:
     return Native(f"torch.special.bessel_{kind}0, bessel_{kind}1", rule, constant=("x",))
 
 
+_POLYNOMIALS = {
+    **{kind: f"chebyshev_polynomial_{kind}" for kind in "tuvw"},
+    "h": "hermite_polynomial_h",
+    "he": "hermite_polynomial_he",
+    "l": "laguerre_polynomial_l",
+    "p": "legendre_polynomial_p",
+}
+
+
+def _polynomial(call: Torch) -> Value | None:
+    """Its results are constants to autograd; there are no kernels of 16 bits."""
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    function = ("shifted_" if call["shifted"] else "") + _POLYNOMIALS[call["family"]]
+    return call.value(invoke(f"torch.special.{function}", call.input("x"), call["n"]))
+
+
 _PLAIN = (
     "atan2 hypot fmax fmin copysign ldexp xlogy xlog1py=special.xlog1py lerp signbit frac exp2 "
     "log2 log10 sinc entr=special.entr deg2rad rad2deg"
@@ -65,6 +82,9 @@ NUMERIC: dict[str, Native] = {
     "log_add_exp": log_add_exp("torch"),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
+    "orthogonal_polynomial": Native(
+        "torch.special.chebyshev_polynomial_t, …", _polynomial, constant=("x",)
+    ),
     "bessel_j": _bessel("j"),
     "bessel_y": _bessel("y"),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),

@@ -108,3 +108,40 @@ def test_integrals_of_dawson_and_fresnel(data: st.DataObject) -> None:
         agrees("fresnel", {"x": ends}, np.array([0.5, -0.5, np.nan]), of=of)
     far = np.array([2000.0, -1e5, 1e30, 1e200])
     agrees("dawsn", {"x": far}, (1 + 0.5 / far**2 + 0.75 / far**4) / (2 * far), operations=4)
+
+
+def _value(of: Callable[..., Any]) -> Callable[..., Any]:
+    """By one of NumPy's series, of which all coefficients but the last are 0."""
+    return lambda x, n: of(x, [0.0] * n + [1.0])
+
+
+POLYNOMIALS: dict[str, Callable[[Any, int], Any]] = {
+    "t": _value(np.polynomial.chebyshev.chebval),
+    "h": _value(np.polynomial.hermite.hermval),
+    "he": _value(np.polynomial.hermite_e.hermeval),
+    "l": _value(np.polynomial.laguerre.lagval),
+    "p": _value(np.polynomial.legendre.legval),
+    # of x = cos(a)
+    "u": lambda x, n: np.sin((n + 1) * np.arccos(x)) / np.sin(np.arccos(x)),
+    "v": lambda x, n: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
+    "w": lambda x, n: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
+}
+
+
+@given(data=st.data(), family=st.sampled_from(sorted(POLYNOMIALS)), n=st.integers(0, 8))
+@few
+def test_orthogonal_polynomials(data: st.DataObject, family: str, n: int) -> None:
+    x = data.draw(reals((4,), -0.9, 0.9))
+    function = POLYNOMIALS[family]
+    # terms of the recurrence are no larger than at i, where all have one sign
+    size = float(np.abs(np.polynomial.hermite.hermval(1j, [0.0] * n + [1.0]))) + 1000
+    for shifted in (False, True) if family in "tuvw" else (False,):
+        at = (x + 1) / 2 if shifted else x
+        agrees("orthogonal_polynomial", {"x": at}, function(x, n), operations=8 * n + 8,
+               magnitude=size, n=n, family=family, shifted=shifted)  # fmt: skip
+
+
+def test_an_orthogonal_polynomial_is_left_open_at_infinity() -> None:
+    found = left_open("orthogonal_polynomial", {"x": np.array([1.0, -np.inf, np.nan])}, n=2)
+    assert found is not None
+    assert found.tolist() == [False, True, False]
