@@ -20,6 +20,7 @@ import numpy as np
 
 from irlang import scalar_images, special
 from irlang import scalar_values as values
+from irlang import special_gamma as gamma
 from irlang import special_integrals as integrals
 
 Array = Any
@@ -35,6 +36,8 @@ class Scalar:
     between which it is monotone, None for a function of several arguments. ulps: the allowance.
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
+    rises: of a function of several arguments, 1 for each in which it rises and -1 for each in which
+    it falls, where it is defined.
     image: of a function that is not monotone, an interval around its values on intervals.
     circle: of a function of one argument, another whose square and its own add up to 1.
     near: of a function of one argument, between which numbers its value less the argument lies, as
@@ -61,6 +64,7 @@ class Scalar:
     circle: str = ""
     lost: float = 0.0
     poles: Callable[..., Array] | None = None
+    rises: tuple[int, ...] = ()
 
 
 _INF = math.inf
@@ -711,6 +715,43 @@ _ROWS = (
         steepest=integrals.never_steeper(1.0),
         image=scalar_images.always(-0.77990, 0.77990),
     ),
+    # of two arguments; there is no derivative by the first in these functions, and definitions
+    # hold it constant. By a logarithm, which is as the libraries have it
+    Scalar(
+        "gammainc",
+        2,
+        "real",
+        gamma.gammainc,
+        gamma.gammainc_exact,
+        ("", "exp(log(a) + (a - 1) * log(b) - b - lgamma(a + 1))"),
+        ulps=32,
+        rises=(-1, 1),
+        image=scalar_images.incomplete_gamma,
+    ),
+    Scalar(
+        "gammaincc",
+        2,
+        "real",
+        gamma.gammaincc,
+        gamma.gammaincc_exact,
+        ("", "-exp(log(a) + (a - 1) * log(b) - b - lgamma(a + 1))"),
+        ulps=32,
+        rises=(1, -1),
+        image=functools.partial(scalar_images.incomplete_gamma, upper=True),
+    ),
+    # falls in the first argument where the second is 1 or more
+    Scalar(
+        "zeta",
+        2,
+        "real",
+        gamma.zeta,
+        gamma.zeta_exact,
+        ("", "-a * zeta(a + 1, b)"),
+        ulps=16,
+        rises=(-1, -1),
+        image=scalar_images.zeta,
+        poles=lambda a, _: np.asarray(a) == 1,
+    ),
 )
 
 SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
@@ -724,6 +765,7 @@ WHOLE = frozenset(
 SPECIAL = frozenset(
     {"polygamma", "lgamma", "erfc", "erfcx", "erfinv", "ndtri", "i0e", "i1e", "k0e", "k1e"}
     | {"j0", "j1", "y0", "y1", "expint", "spence", "dawson", "fresnel_sin", "fresnel_cos"}
+    | {"gammainc", "gammaincc", "zeta"}
 )
 
 # Functions that are written in terms of the rows above wherever they occur.

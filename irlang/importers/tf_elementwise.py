@@ -14,7 +14,8 @@ _SAME = {
     # two inputs
     "Add": "add", "AddV2": "add", "Sub": "subtract", "Mul": "multiply", "RealDiv": "divide",
     "Div": "divide", "TruncateDiv": "divide", "FloorDiv": "floor_divide", "FloorMod": "modulo",
-    "Pow": "power", "Atan2": "atan2", "Maximum": "maximum", "Minimum": "minimum",
+    "Pow": "power", "Igamma": "gammainc", "Igammac": "gammaincc", "Zeta": "zeta",
+    "Atan2": "atan2", "Maximum": "maximum", "Minimum": "minimum",
     "SquaredDifference": "squared_difference",
     "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
     "LessEqual": "less_equal", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",

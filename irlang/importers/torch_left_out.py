@@ -35,7 +35,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         *("geometric", "cauchy", "exponential", "log_normal", "multinomial", "poisson"),
         *("binomial", "randint", "randint_like", "randperm"),
     ),
-    _FUNCTION: (*("special_airy_ai", "special_zeta", "igamma", "igammac"),),
+    _FUNCTION: ("special_airy_ai",),
     _SPARSE: ("to_sparse", "to_sparse_csr", "sparse_mask"),
     _BITS: ("frexp", "nextafter", "hash_tensor"),
 }

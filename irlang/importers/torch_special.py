@@ -16,6 +16,10 @@ def _function(op: str, **attrs: Any) -> Rule:
     return lambda c: c(op, _argument(c), **attrs)
 
 
+def _of_two(op: str) -> Rule:
+    return lambda c: c(op, c.cast(c.tensor("self"), c.out), c.cast(c.tensor("other"), c.out))
+
+
 def _polygamma(c: Call) -> Value:
     return c("polygamma", _argument(c), n=c.whole("n"))
 
@@ -97,6 +101,11 @@ SPECIAL: dict[str, Rule] = {
         name: _function(op, order=order, scaled=scaled)
         for name, (op, order, scaled) in _BESSEL.items()
     },
+    "igamma": _of_two("gammainc"),
+    "igammac": _of_two("gammaincc"),
+    "special_gammainc": _of_two("gammainc"),
+    "special_gammaincc": _of_two("gammaincc"),
+    "special_zeta": _of_two("zeta"),
     **{f"special_{name}": _polynomial(*how) for name, how in _POLYNOMIALS.items()},
     **{name: _function(op, order=order) for name, (op, order) in _OSCILLATING.items()},
 }

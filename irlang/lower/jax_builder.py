@@ -35,6 +35,8 @@ _UNARY = {
     "spence": "jax.scipy.special.spence", "dawson": "jax.scipy.special.dawsn",
 }  # fmt: skip
 _BINARY = {
+    "gammainc": "jax.scipy.special.gammainc", "gammaincc": "jax.scipy.special.gammaincc",
+    "zeta": "jax.scipy.special.zeta",
     "max": "jnp.maximum", "min": "jnp.minimum", "//": "jnp.floor_divide", "%": "jnp.remainder",
     "pow": "jnp.power", "integer_power": "jnp.power", "bit_and": "jnp.bitwise_and",
     "bit_or": "jnp.bitwise_or", "bit_xor": "jnp.bitwise_xor", "shift_left": "jnp.left_shift",
@@ -43,7 +45,7 @@ _BINARY = {
 _BOOL = ("isnan", "isinf", "not")
 # which are not there in 16 bits
 _WIDE = frozenset({"ndtri", "polygamma", "erfcx", "expint", "spence", "dawson"})
-_WIDE |= {"fresnel_sin", "fresnel_cos"}
+_WIDE |= {"fresnel_sin", "fresnel_cos", "gammainc", "gammaincc", "zeta"}
 _FRESNEL = {"fresnel_sin": 0, "fresnel_cos": 1}  # places among the results of one function
 _WORDS = {
     "tensor": "jnp.array({number}, {dtype})",

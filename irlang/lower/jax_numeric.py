@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
@@ -62,6 +63,11 @@ NUMERIC: dict[str, Native] = {
         name: _of_wide(plain(f"jax.scipy.special.{function}"))
         for name, function in functions("expint=expi exp1 spence dawsn")
     },
+    **{
+        name: replace(_of_wide(plain(f"jax.scipy.special.{name}")), constant=("a",))
+        for name in ("gammainc", "gammaincc")
+    },
+    "zeta": replace(_of_wide(plain("jax.scipy.special.zeta")), constant=("s",)),
     "fresnel": _of_wide(Native("jax.scipy.special.fresnel", _fresnel)),
     "multigammaln": _of_wide(plain("jax.scipy.special.multigammaln", d="d")),
     "polygamma": _of_wide(Native("jax.scipy.special.polygamma", _polygamma)),

@@ -34,6 +34,7 @@ _UNARY = {
     "fresnel_cos": "tf.math.special.fresnel_cos",
 }  # fmt: skip
 _BINARY = {
+    "gammainc": "tf.math.igamma", "gammaincc": "tf.math.igammac", "zeta": "tf.math.zeta",
     "max": "tf.maximum", "min": "tf.minimum", "//": "tf.math.floordiv", "%": "tf.math.floormod",
     "pow": "tf.pow", "integer_power": "tf.pow", "polygamma": "tf.math.polygamma",
     "bit_and": "tf.bitwise.bitwise_and",
@@ -48,6 +49,7 @@ _BOOL = ("isnan", "isinf", "not")
 # without kernels of 16 bits, or of one of the two types
 _WIDE = frozenset({"erfinv", "ndtri", "polygamma", "lgamma", "i0e", "i1e", "k0e", "k1e"})
 _WIDE |= {"j0", "j1", "y0", "y1", "spence", "dawson", "fresnel_sin", "fresnel_cos"}
+_WIDE |= {"gammainc", "gammaincc", "zeta"}
 _WORDS = {
     "tensor": "tf.constant({number}, {dtype})",
     "zeros": "tf.zeros({shape}, {dtype})",

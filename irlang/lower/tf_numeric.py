@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.call import Call, Native
 from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -44,6 +46,9 @@ NUMERIC: dict[str, Native] = {
     **{name: plain(f"tf.math.{name}") for name in _PLAIN.split()},
     **{name: of_wide(plain(f"tf.math.{name}")) for name in _OF_WIDE.split()},
     **{name: of_wide(plain(f"tf.math.special.{name}")) for name in _SPECIAL.split()},
+    "gammainc": replace(of_wide(plain("tf.math.igamma")), constant=("a",)),
+    "gammaincc": replace(of_wide(plain("tf.math.igammac")), constant=("a",)),
+    "zeta": replace(of_wide(plain("tf.math.zeta")), constant=("s",)),
     "fresnel": of_wide(Native("tf.math.special.fresnel_sin, fresnel_cos", _fresnel)),
     "bessel_j": _bessel("tf.math.special", "j"),
     "bessel_y": _bessel("tf.math.special", "y"),

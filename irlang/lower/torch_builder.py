@@ -41,6 +41,8 @@ _UNARY = {
     "y0": "torch.special.bessel_y0", "y1": "torch.special.bessel_y1",
 }  # fmt: skip
 _BINARY = {
+    "gammainc": "torch.special.gammainc", "gammaincc": "torch.special.gammaincc",
+    "zeta": "torch.special.zeta",
     "max": "torch.maximum", "min": "torch.minimum", "//": "torch.floor_divide",
     "%": "torch.remainder", "pow": "torch.pow", "integer_power": "torch.pow",
     "bit_and": "torch.bitwise_and", "bit_or": "torch.bitwise_or", "bit_xor": "torch.bitwise_xor",
@@ -48,7 +50,9 @@ _BINARY = {
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
 _FLAT = frozenset({"k0e", "k1e", "j0", "j1", "y0", "y1"})  # whose results are constants to autograd
-_WIDE = frozenset({"erfcx", "ndtri", "polygamma"}) | _FLAT  # without kernels of 16 bits
+_WIDE = (
+    frozenset({"erfcx", "ndtri", "polygamma", "gammainc", "gammaincc", "zeta"}) | _FLAT
+)  # without kernels of 16 bits
 _REDUCE = {"max": "amax", "min": "amin"}
 _SINGLY = ("prod", "all", "any")
 _WORDS = {

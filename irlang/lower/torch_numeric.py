@@ -85,6 +85,11 @@ NUMERIC: dict[str, Native] = {
     "orthogonal_polynomial": Native(
         "torch.special.chebyshev_polynomial_t, …", _polynomial, constant=("x",)
     ),
+    **{
+        name: replace(of_wide(plain(f"torch.special.{name}")), constant=("a",))
+        for name in ("gammainc", "gammaincc")
+    },
+    "zeta": replace(of_wide(plain("torch.special.zeta")), constant=("s",)),
     "bessel_j": _bessel("j"),
     "bessel_y": _bessel("y"),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),

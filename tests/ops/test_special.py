@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import agrees, left_open, reals, results
+from irlang.adjoint import adjoint
+from tests.ops.compare import agrees, exactly, expansion, left_open, reals, results
 
 few = settings(max_examples=25)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -145,3 +146,61 @@ def test_an_orthogonal_polynomial_is_left_open_at_infinity() -> None:
     found = left_open("orthogonal_polynomial", {"x": np.array([1.0, -np.inf, np.nan])}, n=2)
     assert found is not None
     assert found.tolist() == [False, True, False]
+
+
+@given(data=st.data(), order=st.integers(1, 8))
+@few
+def test_incomplete_gamma_functions_of_whole_orders(data: st.DataObject, order: int) -> None:
+    """Of the order n the upper one is a sum of n terms, x^k exp(-x) / k!."""
+    x = data.draw(reals((4,), 0, 20))
+    upper = sum(np.exp(-x) * x**k / math.factorial(k) for k in range(order))
+    a = np.array(float(order))
+    agrees("gammaincc", {"a": a, "x": x}, upper, operations=64, magnitude=1.0)
+    agrees("gammainc", {"a": a, "x": x}, 1 - upper, operations=64, magnitude=1.0)
+    half = np.full(4, 0.5)
+    erf = np.array([math.erf(math.sqrt(number)) for number in x])
+    agrees("gammainc", {"a": half, "x": x}, erf, operations=16, magnitude=1.0)
+
+
+def test_incomplete_gamma_functions_at_ends() -> None:
+    a = np.array([0.0, 1.0, 0.0, -1.0, 1.0, np.nan, 1.0, 1.0, 2e5])
+    x = np.array([1.0, 0.0, 0.0, 1.0, -1.0, 1.0, np.nan, np.inf, 1.0])
+    lower = np.array([1.0, 0.0, np.nan, np.nan, np.nan, np.nan, np.nan, 1.0])
+    agrees("gammainc", {"a": a[:-1], "x": x[:-1]}, lower)
+    agrees("gammaincc", {"a": a[:-1], "x": x[:-1]}, 1 - lower)
+    for op in ("gammainc", "gammaincc"):
+        found = left_open(op, {"a": a, "x": x})
+        assert found is not None
+        assert found.tolist() == [False] * 8 + [True]
+
+
+@given(data=st.data())
+@few
+def test_zeta_functions_are_sums(data: st.DataObject) -> None:
+    s, q = data.draw(reals((4,), 1.25, 6)), data.draw(reals((4,), 0.25, 9))
+    far = q + 200
+    terms = (q[:, None] + np.arange(200)) ** -s[:, None]
+    rest = far ** (1 - s) / (s - 1) + far**-s / 2 + s * far ** (-s - 1) / 12
+    total = terms.sum(-1) + rest - s * (s + 1) * (s + 2) * far ** (-s - 3) / 720
+    agrees("zeta", {"s": s, "q": q}, total, operations=200)
+    one = np.array([1.0])
+    agrees("zeta", {"s": 2 * one, "q": one}, math.pi**2 / 6 * one, operations=2)
+    agrees("zeta", {"s": one, "q": one}, np.inf * one)
+    found = left_open("zeta", {"s": np.array([0.5, 2, 2, 1]), "q": np.array([1.0, 0, 3, 2])})
+    assert found is not None
+    assert found.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("op", ["gammainc", "gammaincc", "zeta"])
+def test_gradients_of_functions_that_hold_an_argument_constant(op: str) -> None:
+    """By the one a central quotient of the exact meaning; none by the other."""
+    held, moved = ("s", "q") if op == "zeta" else ("a", "x")
+    inputs = {held: np.array([1.5, 2.0, 4.25]), moved: np.array([0.75, 2.0, 5.5])}
+    step = 2.0**-12
+    ends = [
+        results(op, {**inputs, moved: inputs[moved] + sign * step})["exact"][0] for sign in (1, -1)
+    ]
+    backward = adjoint(expansion(op, inputs), [held, moved])
+    found = exactly(backward, {**inputs, "d_y": np.ones(3)})
+    np.testing.assert_allclose(found[f"d_{moved}"], (ends[0] - ends[1]) / (2 * step), rtol=1e-5)
+    assert found[f"d_{held}"].tolist() == [0.0, 0.0, 0.0]
