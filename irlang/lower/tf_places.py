@@ -65,7 +65,8 @@ def _segments_in_order(call: Tf) -> Value | None:
     makes that there is a result for each.
     """
     x, ids = call.input("x"), _indices(call)
-    if call["reduction"] == "mean" and DTYPES[call.out.dtype].kind == "int":
+    whole = call["reduction"] == "mean" and DTYPES[call.out.dtype].kind == "int"
+    if whole or call["segments"] < 0:  # of which the function is not told
         return None
     build, beyond = call.build, call["segments"] + 1
     count, shape = x.shape[0], x.shape[1:]
