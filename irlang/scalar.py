@@ -8,6 +8,7 @@ implementation may be off, in units in the last place of the result.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -19,6 +20,8 @@ import numpy as np
 
 from irlang import scalar_images, special
 from irlang import scalar_values as values
+from irlang import special_gamma as gamma
+from irlang import special_integrals as integrals
 
 Array = Any
 
@@ -33,6 +36,8 @@ class Scalar:
     between which it is monotone, None for a function of several arguments. ulps: the allowance.
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
+    rises: of a function of several arguments, 1 for each in which it rises and -1 for each in which
+    it falls, where it is defined.
     image: of a function that is not monotone, an interval around its values on intervals.
     circle: of a function of one argument, another whose square and its own add up to 1.
     near: of a function of one argument, between which numbers its value less the argument lies, as
@@ -59,6 +64,7 @@ class Scalar:
     circle: str = ""
     lost: float = 0.0
     poles: Callable[..., Array] | None = None
+    rises: tuple[int, ...] = ()
 
 
 _INF = math.inf
@@ -602,6 +608,150 @@ _ROWS = (
         monotone=(),
         ulps=32,
     ),
+    # Bessel functions that oscillate; no program hits their zeros
+    Scalar(
+        "j0",
+        1,
+        "real",
+        integrals.j0,
+        integrals.j0_exact,
+        ("-j1(a)",),
+        ulps=8,
+        least=1.0,
+        steepest=integrals.never_steeper(0.5819),
+        image=scalar_images.always(-0.40276, 1.0),
+    ),
+    Scalar(
+        "j1",
+        1,
+        "real",
+        integrals.j1,
+        integrals.j1_exact,
+        ("if a == 0 then 0.5 else j0(a) - y / a",),
+        ulps=8,
+        least=1.0,
+        steepest=integrals.never_steeper(0.5),
+        image=scalar_images.always(-0.58187, 0.58187),
+    ),
+    Scalar(
+        "y0",
+        1,
+        "real",
+        integrals.y0,
+        integrals.y0_exact,
+        ("-y1(a)",),
+        domain=(0.0, _INF),
+        ulps=16,
+        least=1.0,
+        steepest=functools.partial(integrals.steepest_y, 0),
+        image=functools.partial(integrals.image_of_y, 0),
+    ),
+    Scalar(
+        "y1",
+        1,
+        "real",
+        integrals.y1,
+        integrals.y1_exact,
+        ("y0(a) - y / a",),
+        domain=(0.0, _INF),
+        ulps=16,
+        least=1.0,
+        steepest=functools.partial(integrals.steepest_y, 1),
+        image=functools.partial(integrals.image_of_y, 1),
+    ),
+    # integrals: of exp(t) / t, of log(t) / (1 - t), Dawson's, and Fresnel's
+    Scalar(
+        "expint",
+        1,
+        "real",
+        integrals.expint,
+        integrals.expint_exact,
+        ("exp(a) / a",),
+        monotone=(0.0,),
+        ulps=16,
+        least=1.0,
+        poles=lambda a: np.asarray(a) == 0,
+    ),
+    Scalar(
+        "spence",
+        1,
+        "real",
+        integrals.spence,
+        integrals.spence_exact,
+        ("if a == 1 then -1 else log(a) / (1 - a)",),
+        domain=(0.0, _INF),
+        monotone=(),
+        ulps=16,
+    ),
+    Scalar(
+        "dawson",
+        1,
+        "real",
+        integrals.dawson,
+        integrals.dawson_exact,
+        ("1 - 2 * a * y",),
+        monotone=(-integrals.LARGEST_DAWSON, integrals.LARGEST_DAWSON),
+        ulps=16,
+    ),
+    Scalar(
+        "fresnel_sin",
+        1,
+        "real",
+        integrals.fresnel_sin,
+        integrals.fresnel_sin_exact,
+        ("sin(1.5707963267948966 * (a * a))",),
+        ulps=16,
+        steepest=integrals.never_steeper(1.0),
+        image=scalar_images.always(-0.71398, 0.71398),
+    ),
+    Scalar(
+        "fresnel_cos",
+        1,
+        "real",
+        integrals.fresnel_cos,
+        integrals.fresnel_cos_exact,
+        ("cos(1.5707963267948966 * (a * a))",),
+        ulps=16,
+        steepest=integrals.never_steeper(1.0),
+        image=scalar_images.always(-0.77990, 0.77990),
+    ),
+    # of two arguments; there is no derivative by the first in these functions, and definitions
+    # hold it constant. By a logarithm, which is as the libraries have it
+    Scalar(
+        "gammainc",
+        2,
+        "real",
+        gamma.gammainc,
+        gamma.gammainc_exact,
+        ("", "exp(log(a) + (a - 1) * log(b) - b - lgamma(a + 1))"),
+        ulps=32,
+        rises=(-1, 1),
+        image=scalar_images.incomplete_gamma,
+    ),
+    Scalar(
+        "gammaincc",
+        2,
+        "real",
+        gamma.gammaincc,
+        gamma.gammaincc_exact,
+        ("", "-exp(log(a) + (a - 1) * log(b) - b - lgamma(a + 1))"),
+        ulps=32,
+        rises=(1, -1),
+        image=functools.partial(scalar_images.incomplete_gamma, upper=True),
+    ),
+    # falls in the first argument where the second is 1 or more
+    Scalar(
+        "zeta",
+        2,
+        "real",
+        gamma.zeta,
+        gamma.zeta_exact,
+        ("", "-a * zeta(a + 1, b)"),
+        ulps=16,
+        rises=(-1, -1),
+        image=scalar_images.zeta,
+        poles=lambda a, _: np.asarray(a) == 1,
+    ),
 )
 
 SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
@@ -614,6 +764,8 @@ WHOLE = frozenset(
 # Functions that few libraries have.
 SPECIAL = frozenset(
     {"polygamma", "lgamma", "erfc", "erfcx", "erfinv", "ndtri", "i0e", "i1e", "k0e", "k1e"}
+    | {"j0", "j1", "y0", "y1", "expint", "spence", "dawson", "fresnel_sin", "fresnel_cos"}
+    | {"gammainc", "gammaincc", "zeta"}
 )
 
 # Functions that are written in terms of the rows above wherever they occur.

@@ -7,11 +7,17 @@ all values between them, in double precision; None where nothing is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from irlang import special
+from irlang import special, special_gamma
 
 Ends = tuple[float, float]
 _TURN_OF_LGAMMA = 1.4616321449683622  # where digamma is 0
+
+
+def always(low: float, high: float) -> Callable[[float, float], Ends]:
+    """Of a function whose values all lie between two numbers, whatever the interval."""
+    return lambda *_: (low, high)
 
 
 _QUARTER = 1.57  # of a turn, a little less
@@ -71,6 +77,25 @@ def rounded(value: Ends, digits: Ends, finest: Ends) -> Ends | None:
         unit = max(math.ldexp(1.0, math.frexp(end)[1] + 1 - int(digits[0])), finest[1])
         ends.append(end + sign * unit / 2)
     return ends[0], ends[1]
+
+
+def incomplete_gamma(order: Ends, value: Ends, upper: bool = False) -> Ends | None:
+    """By two corners: the lower function falls in the order and rises in the other argument."""
+    if order[0] < 0 or value[0] < 0 or order[0] == value[0] == 0:
+        return None
+    function = special_gamma.gammaincc if upper else special_gamma.gammainc
+    corners = ((order[1], value[0]), (order[0], value[1]))
+    found = sorted(float(function(*corner)) for corner in corners)
+    return None if math.isnan(sum(found)) else (found[0], found[1])
+
+
+def zeta(order: Ends, value: Ends) -> Ends | None:
+    """By two corners, where it falls in both arguments."""
+    if order[0] <= 1 or value[0] < 1:
+        return None
+    ends = ((order[1], value[1]), (order[0], value[0]))
+    least, largest = (float(special_gamma.zeta(*end)) for end in ends)
+    return least, largest
 
 
 def polygamma(order: Ends, value: Ends) -> Ends | None:

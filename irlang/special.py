@@ -35,6 +35,16 @@ def elementwise(function: Callable[..., float], arity: int = 1) -> Callable[...,
     return value
 
 
+def by_mpmath(exact: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
+    """A function of mpmath numbers as one of arrays, rounded once."""
+
+    def number(*args: float) -> float:
+        with mpmath.workdps(_DIGITS):
+            return float(exact(*(mpmath.mpf(float(x)) for x in args)))
+
+    return elementwise(number, arity)
+
+
 # ---- the logarithm of the gamma function and its derivatives
 
 

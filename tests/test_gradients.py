@@ -477,6 +477,19 @@ model m(x: f32[3] in [0.2, 0.7], y: f32[3] in [0.2, 0.7], w: f32[3] in [0.2, 0.7
     assert not {v.verdict for v in verdicts} & FINDINGS
 
 
+@pytest.mark.parametrize("target", ["torch", "tf"])
+def test_a_value_that_is_held_constant_as_one_operand_flows_as_another(target: str) -> None:
+    case = drawn_case("""
+model m(x: f32[3] in [0.5, 2]) -> y: f32[3] {
+  y = gammainc(x, x)
+  loss = reduce_sum(y)
+}""")
+    with Session((target,), thorough=False) as one:
+        found = {v.name: v.verdict for v in one.compare([case], grad=True)[0].verdicts[target]}
+    assert found.keys() == {"y", "loss", "d_x"}
+    assert set(found.values()) <= {"agrees", "rounding"}
+
+
 def test_one_triangle_of_a_symmetric_matrix_is_read_and_both_have_gradients() -> None:
     """JAX reads the mean of both; what flows back to an element is shared with its mirror image."""
     case = drawn_case("""

@@ -500,3 +500,23 @@ def test_chosen_samples_are_spread() -> None:
     assert torch_samples.chosen(1, 3) == [0]
     assert torch_samples.chosen(10, 3) == [0, 4, 9]
     assert torch_samples.chosen(2, 3) == [0, 1]
+
+
+class Polynomials(nn.Module):  # type: ignore[misc,name-defined]
+    """Of degrees that are numbers, one of them below 0, and Bessel functions."""
+
+    def forward(self, x: Any) -> Any:
+        special = torch.special
+        return (
+            special.chebyshev_polynomial_v(x, 4),
+            special.shifted_chebyshev_polynomial_u(x, 3),
+            special.hermite_polynomial_he(x, 5),
+            special.legendre_polynomial_p(x, -1),
+            special.bessel_j1(x),
+        )
+
+
+def test_orthogonal_polynomials_are_read(tmp_path: Path) -> None:
+    text = check(tmp_path, Polynomials(), (torch.tensor([-0.75, 0.25, 0.5]),), ("torch",))
+    assert text.count("orthogonal_polynomial(") == 3
+    assert "bessel_j(x; order = one)" in text

@@ -37,7 +37,8 @@ DEFECTS = {
     # of f32 the largest integer is 2147483520
     ("tf", "f32"): {"saturate_cast"},
     ("tf", "f64"): {"leaky_relu", "gelu"},
-    ("torch", "f64"): {"polygamma"},  # ten digits of the first order
+    # ten digits of the first order; seven of Bessel functions beyond 5
+    ("torch", "f64"): {"polygamma", "bessel_j", "bessel_y"},
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
     # square into something else; on its other backends its average of a window counts the padding,
     # floor_divide and products make i32 of i64, and norms are along the last axes.
@@ -100,15 +101,21 @@ _FUNCTIONS = {
 _SPECIAL = {
     *("lgamma", "digamma", "polygamma", "erfc", "erfcx", "erfinv", "erfcinv", "log_ndtr"),
     *("ndtri", "bessel_i", "bessel_k", "truncated_normal", "multigammaln"),
+    *("bessel_j", "bessel_y", "expint", "exp1", "spence", "dawsn", "fresnel"),
+    *("gammainc", "gammaincc", "zeta"),
 }
-_ERFCX = {"erfcx", "log_ndtr"}
+_OF_JAX = {"erfcx", "log_ndtr", "exp1"}
+_INTEGRALS = {"expint", "exp1", "spence", "dawsn", "fresnel"}
 UNSUPPORTED = {
     ("onnxruntime", True, "f64"): _FUNCTIONS | _SPECIAL | {"ndtr", "log_cosh"},
     # The power of integers that there is goes through float64, and there is no other.
     ("onnxruntime", False, "f32"): {"power"} | _SPECIAL,
     **{("onnxruntime", True, dtype): _SPECIAL for dtype in ("f32", "f16", "bf16")},
-    ("tf", False, "f32"): {"conv", "conv_transpose"} | _ERFCX,
-    **{("tf", True, dtype): _ERFCX for dtype in ("f32", "f64", "f16", "bf16")},
+    ("tf", False, "f32"): {"conv", "conv_transpose", "expint"} | _OF_JAX,
+    **{("tf", True, dtype): _OF_JAX for dtype in ("f32", "f64")},
+    **{("tf", True, dtype): _OF_JAX | {"expint"} for dtype in ("f16", "bf16")},
+    ("torch", False, "f32"): _INTEGRALS,
+    **{("torch", True, dtype): _INTEGRALS for dtype in ("f32", "f64", "f16", "bf16")},
 }
 # Keras has few of the special functions.
 _KERAS = _SPECIAL - {"erfc", "erfinv"}
@@ -122,7 +129,8 @@ UNSUPPORTED["keras:torch", True, "f32"] |= {
     # of f64 and of wide unsigned integers
     *("cast", "bit_or", "add", "maximum", "random_normal", "truncated_normal", "softplus"),
 }
-UNSUPPORTED |= {("jax:jit", native, "f32"): {"bessel_k"} for native in (True, False)}
+_BESSEL = {"bessel_j", "bessel_y", "bessel_k"}
+UNSUPPORTED |= {("jax:jit", native, "f32"): _BESSEL for native in (True, False)}
 # OpenVINO computes wide unsigned integers, by which others are shifted, in i32, and f64 in f32.
 UNSUPPORTED["openvino", True, "f32"] = _SPECIAL | {
     *("add", "bit_count", "bit_or", "bit_shift", "cast", "maximum", "random_normal", "softplus"),

@@ -86,6 +86,17 @@ def _elementwise() -> list[Case]:
         ("Rint", {"x": Fed(HALVES)}),
         ("Acosh", {"x": _draw(3, 4, low=1.1)}),
         ("Ndtri", {"x": _draw(3, 4, low=0.1, high=0.9)}),
+        *(
+            (name, {"x": _draw(3, 4, low=0.1, high=9.0)})
+            for name in (
+                *("BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselK0", "BesselK0e"),
+                *("BesselK1", "BesselK1e", "BesselJ0", "BesselJ1", "BesselY0", "BesselY1"),
+                *("Expint", "Spence", "Dawsn", "FresnelSin", "FresnelCos"),
+            )
+        ),
+        ("Igamma", {"a": POSITIVE, "x": _draw(3, 4, low=0.1, high=9.0)}),
+        ("Igammac", {"a": POSITIVE, "x": _draw(3, 4, low=0.1, high=9.0)}),
+        ("Zeta", {"x": _draw(3, 4, low=1.5, high=9.0), "q": POSITIVE}),
         ("LogicalNot", {"x": _truth(3)}),
         ("Invert", {"x": INTS}),
         ("AddN", {"inputs": [X, POSITIVE, UNIT]}),

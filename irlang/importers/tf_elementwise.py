@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from irlang.dtypes import DTYPES
@@ -12,7 +14,8 @@ _SAME = {
     # two inputs
     "Add": "add", "AddV2": "add", "Sub": "subtract", "Mul": "multiply", "RealDiv": "divide",
     "Div": "divide", "TruncateDiv": "divide", "FloorDiv": "floor_divide", "FloorMod": "modulo",
-    "Pow": "power", "Atan2": "atan2", "Maximum": "maximum", "Minimum": "minimum",
+    "Pow": "power", "Igamma": "gammainc", "Igammac": "gammaincc", "Zeta": "zeta",
+    "Atan2": "atan2", "Maximum": "maximum", "Minimum": "minimum",
     "SquaredDifference": "squared_difference",
     "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
     "LessEqual": "less_equal", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",
@@ -27,10 +30,26 @@ _SAME = {
     "Erfinv": "erfinv", "Ndtri": "ndtri", "Lgamma": "lgamma", "Digamma": "digamma",
     "Sigmoid": "sigmoid", "Relu": "relu", "Elu": "elu", "Selu": "selu", "Softplus": "softplus",
     "Softsign": "softsign", "IsNan": "isnan", "IsInf": "isinf", "IsFinite": "isfinite",
-    "LogicalNot": "logical_not", "Invert": "bit_not",
+    "LogicalNot": "logical_not", "Invert": "bit_not", "Expint": "expint", "Spence": "spence",
+    "Dawsn": "dawsn",
     # any number
     "AddN": "add_n",
 }  # fmt: skip
+
+
+_BESSEL = {
+    f"Bessel{kind.upper()}{digit}{'e' if scaled else ''}": (
+        f"bessel_{kind}",
+        {"order": order} | ({"scaled": scaled} if kind in "ik" else {}),
+    )
+    for kind in "ikjy"
+    for digit, order in (("0", "zero"), ("1", "one"))
+    for scaled in ((False, True) if kind in "ik" else (False,))
+}
+
+
+def _with(op: str, **attrs: Any) -> Row:
+    return lambda n: n.call(op, n.input(0), **attrs)
 
 
 def _equal(op: str) -> Row:
@@ -159,6 +178,9 @@ def _identities(n: Node) -> Result:
 
 ROWS: dict[str, Row] = {
     **{name: elementwise(calls(op)) for name, op in _SAME.items()},
+    **{name: elementwise(_with(op, **attrs)) for name, (op, attrs) in _BESSEL.items()},
+    "FresnelSin": elementwise(_with("fresnel", of="sine")),
+    "FresnelCos": elementwise(_with("fresnel", of="cosine")),
     "Equal": _equal("equal"),
     "NotEqual": _equal("not_equal"),
     "AccumulateNV2": elementwise(_accumulated),

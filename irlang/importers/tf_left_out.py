@@ -29,7 +29,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
     _UNDEFINED: (
-        "Zeta", "Igamma", "Igammac", "Betainc", "NextAfter", "Qr", "Svd", "SelfAdjointEigV2", "Eig",
+        "Betainc", "NextAfter", "Qr", "Svd", "SelfAdjointEigV2", "Eig",
         "Lu", "MatrixExponential", "MatrixLogarithm", "MatrixSquareRoot", "ResizeArea",
         "ResizeBicubic", "EditDistance", "AdjustHue", "AdjustSaturation",
     ),

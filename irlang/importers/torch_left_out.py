@@ -6,7 +6,6 @@ _SIZE = "the size of its result depends on the values of elements"
 _COMPLEX = "irlang has no complex numbers"
 _PIVOTS = "elimination chooses its pivots by the values of elements"
 _BASIS = "its vectors are found by iteration, and are not unique"
-_DEGREE = "its degree is a tensor: the number of steps would depend on the values of elements"
 _LAW = "no definition says yet what holds of what is drawn"
 _FUNCTION = "there is no such scalar function yet"
 _SPARSE = "sparse tensors are not supported"
@@ -32,26 +31,11 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         *("linalg_householder_product", "linalg_eigh", "linalg_eigvalsh", "linalg_pinv"),
         *("pinverse", "linalg_cond", "linalg_matrix_rank", "linalg_lstsq"),
     ),
-    _DEGREE: tuple(
-        f"special_{shifted}chebyshev_polynomial_{kind}"
-        for shifted in ("", "shifted_")
-        for kind in "tuvw"
-    )
-    + tuple(
-        f"special_{name}"
-        for name in (
-            *("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l"),
-            "legendre_polynomial_p",
-        )
-    ),
     _LAW: (
         *("geometric", "cauchy", "exponential", "log_normal", "multinomial", "poisson"),
         *("binomial", "randint", "randint_like", "randperm"),
     ),
-    _FUNCTION: (
-        *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1"),
-        *("special_airy_ai", "special_zeta", "igamma", "igammac"),
-    ),
+    _FUNCTION: ("special_airy_ai",),
     _SPARSE: ("to_sparse", "to_sparse_csr", "sparse_mask"),
     _BITS: ("frexp", "nextafter", "hash_tensor"),
 }

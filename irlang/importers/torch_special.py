@@ -16,6 +16,10 @@ def _function(op: str, **attrs: Any) -> Rule:
     return lambda c: c(op, _argument(c), **attrs)
 
 
+def _of_two(op: str) -> Rule:
+    return lambda c: c(op, c.cast(c.tensor("self"), c.out), c.cast(c.tensor("other"), c.out))
+
+
 def _polygamma(c: Call) -> Value:
     return c("polygamma", _argument(c), n=c.whole("n"))
 
@@ -51,6 +55,34 @@ _BESSEL = {
     "special_scaled_modified_bessel_k1": ("bessel_k", "one", True),
 }
 
+_OSCILLATING = {
+    f"special_bessel_{kind}{digit}": (f"bessel_{kind}", order)
+    for kind in "jy"
+    for digit, order in (("0", "zero"), ("1", "one"))
+}
+
+_POLYNOMIALS = {
+    **{f"chebyshev_polynomial_{kind}": (kind, False) for kind in "tuvw"},
+    **{f"shifted_chebyshev_polynomial_{kind}": (kind, True) for kind in "tuvw"},
+    "hermite_polynomial_h": ("h", False),
+    "hermite_polynomial_he": ("he", False),
+    "laguerre_polynomial_l": ("l", False),
+    "legendre_polynomial_p": ("p", False),
+}
+
+
+def _polynomial(family: str, shifted: bool) -> Rule:
+    """Of a degree that is a number; where that is negative, 0."""
+
+    def rule(c: Call) -> Value:
+        x, n = _argument(c), c.whole("n")
+        if n < 0:
+            return c("subtract", x, x)
+        return c("orthogonal_polynomial", x, n=n, family=family, shifted=shifted)
+
+    return rule
+
+
 SPECIAL: dict[str, Rule] = {
     **{
         prefix + name: _function(name)
@@ -69,4 +101,11 @@ SPECIAL: dict[str, Rule] = {
         name: _function(op, order=order, scaled=scaled)
         for name, (op, order, scaled) in _BESSEL.items()
     },
+    "igamma": _of_two("gammainc"),
+    "igammac": _of_two("gammaincc"),
+    "special_gammainc": _of_two("gammainc"),
+    "special_gammaincc": _of_two("gammaincc"),
+    "special_zeta": _of_two("zeta"),
+    **{f"special_{name}": _polynomial(*how) for name, how in _POLYNOMIALS.items()},
+    **{name: _function(op, order=order) for name, (op, order) in _OSCILLATING.items()},
 }

@@ -194,6 +194,28 @@ class BallFunctions(BallArithmetic, BallDecisions):
         slack = np.where(np.isinf(slack), np.inf, slack + np.where(np.isfinite(value), doubt, 0.0))
         return self.rounded(value, slack, self.allowed(function))
 
+    def _rising(self, function: str, args: list[Ball]) -> Ball:
+        """A function that is monotone in every argument: it is furthest off at two corners."""
+        row = SCALARS[function]
+        value = row.numpy(*(arg.value for arg in args))
+        if all(arg.radius is None for arg in args):
+            return self.rounded(value, 0.0, self.allowed(function))
+        low, high = (
+            row.numpy(
+                *(
+                    a.value + end * d * np.asarray(a.bound)
+                    for a, d in zip(args, row.rises, strict=True)
+                )
+            )
+            for end in (-1, 1)
+        )
+        with np.errstate(invalid="ignore"):
+            slack = np.maximum(np.abs(high - value), np.abs(low - value))
+            slack = slack + self._own(row, np.maximum(np.abs(high), np.abs(low)))
+        moved = functools.reduce(np.maximum, (np.asarray(arg.bound) for arg in args))
+        slack = np.where(moved == 0, 0.0, np.where(np.isnan(slack), np.inf, slack))
+        return self.rounded(value, slack, self.allowed(function))
+
     @staticmethod
     def _own(row: Scalar, value: Any) -> Any:
         """The error of the oracle's own function values."""
@@ -234,4 +256,5 @@ _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     "pow": BallFunctions._power,
     "logaddexp": BallFunctions._level,
     "polygamma": BallFunctions._ordered,
+    **{name: BallFunctions._rising for name, row in SCALARS.items() if row.rises},
 }

@@ -61,7 +61,7 @@ _STEPS = _SMALL**2  # what these few may take: elements that their sums go over
 # Quotients and powers, what is not defined everywhere, and what has poles elsewhere.
 _SINGULAR = frozenset(
     {"/", "pow", *(n for n, row in SCALARS.items() if row.domain != (-math.inf, math.inf))}
-    | {"tan", "lgamma", "polygamma"}
+    | {"tan", "lgamma", "polygamma", "expint", "zeta"}
 )
 
 

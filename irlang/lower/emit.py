@@ -73,6 +73,8 @@ def spell(
             _computed(graph, node, lacks)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
+            if detach is not None and _both(node, own_table):
+                own_table = {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
             fitting = [
@@ -131,6 +133,15 @@ def _detached(
         return values, []
     fed = {**values, **{name: detach(values[name]) for name in named.values()}}
     return fed, [v for f, v in named.items() if _has_slope(node, catalog, f)]
+
+
+def _both(node: Node, table: Mapping[str, Native]) -> bool:
+    """Whether one value is both an operand without a derivative and another operand."""
+    row = table.get(node.op.name)
+    held = {v for f, v in node.feeds().items() if row is not None and f in row.constant}
+    return row is not None and any(
+        v in held for f, v in node.feeds().items() if f not in row.constant
+    )
 
 
 def _has_slope(node: Node, catalog: Catalog, formal: str) -> bool:

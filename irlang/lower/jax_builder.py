@@ -31,16 +31,22 @@ _UNARY = {
     "not": "jnp.logical_not", "bit_not": "jnp.bitwise_not", "lgamma": "jax.lax.lgamma",
     "erfc": "jax.lax.erfc", "erfinv": "jax.lax.erf_inv", "i0e": "jax.lax.bessel_i0e",
     "i1e": "jax.lax.bessel_i1e", "ndtri": "jax.scipy.special.ndtri",
-    "erfcx": "jax.scipy.special.erfcx",
+    "erfcx": "jax.scipy.special.erfcx", "expint": "jax.scipy.special.expi",
+    "spence": "jax.scipy.special.spence", "dawson": "jax.scipy.special.dawsn",
 }  # fmt: skip
 _BINARY = {
+    "gammainc": "jax.scipy.special.gammainc", "gammaincc": "jax.scipy.special.gammaincc",
+    "zeta": "jax.scipy.special.zeta",
     "max": "jnp.maximum", "min": "jnp.minimum", "//": "jnp.floor_divide", "%": "jnp.remainder",
     "pow": "jnp.power", "integer_power": "jnp.power", "bit_and": "jnp.bitwise_and",
     "bit_or": "jnp.bitwise_or", "bit_xor": "jnp.bitwise_xor", "shift_left": "jnp.left_shift",
     "shift_right": "jnp.right_shift",
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
-_WIDE = frozenset({"ndtri", "polygamma", "erfcx"})  # which are not there in 16 bits
+# which are not there in 16 bits
+_WIDE = frozenset({"ndtri", "polygamma", "erfcx", "expint", "spence", "dawson"})
+_WIDE |= {"fresnel_sin", "fresnel_cos", "gammainc", "gammaincc", "zeta"}
+_FRESNEL = {"fresnel_sin": 0, "fresnel_cos": 1}  # places among the results of one function
 _WORDS = {
     "tensor": "jnp.array({number}, {dtype})",
     "zeros": "jnp.zeros({shape}, {dtype})",
@@ -83,6 +89,9 @@ class JaxBuilder(SpeltBuilder):
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)
+        if function in _FRESNEL:
+            text = f"jax.scipy.special.fresnel({self.full(args[0])})[{_FRESNEL[function]}]"
+            return self.emit(text, shape, dtype)
         if function == "polygamma":
             order = self.cast(args[0], "i64").text  # which is one in spite of its type
             text = f"jax.scipy.special.polygamma({order}, {self.full(args[1])})"

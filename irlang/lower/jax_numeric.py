@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
@@ -33,6 +34,11 @@ def _bessel(call: Jax) -> Value | None:
     return call.value(invoke(function, call.input("x")))
 
 
+def _fresnel(call: Jax) -> Value:
+    place = {"sine": 0, "cosine": 1}[call["of"]]
+    return call.value(f"{invoke('jax.scipy.special.fresnel', call.input('x'))}[{place}]")
+
+
 def _polygamma(call: Jax) -> Value:
     return call.value(invoke("jax.scipy.special.polygamma", call["n"], call.input("x")))
 
@@ -53,6 +59,16 @@ NUMERIC: dict[str, Native] = {
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
     "bessel_i": Native("jax.scipy.special.i0, i0e, i1, i1e", _bessel),
+    **{
+        name: _of_wide(plain(f"jax.scipy.special.{function}"))
+        for name, function in functions("expint=expi exp1 spence dawsn")
+    },
+    **{
+        name: replace(_of_wide(plain(f"jax.scipy.special.{name}")), constant=("a",))
+        for name in ("gammainc", "gammaincc")
+    },
+    "zeta": replace(_of_wide(plain("jax.scipy.special.zeta")), constant=("s",)),
+    "fresnel": _of_wide(Native("jax.scipy.special.fresnel", _fresnel)),
     "multigammaln": _of_wide(plain("jax.scipy.special.multigammaln", d="d")),
     "polygamma": _of_wide(Native("jax.scipy.special.polygamma", _polygamma)),
     "xlogy": plain("jax.scipy.special.xlogy"),

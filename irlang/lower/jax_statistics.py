@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.numpy_words import (
     average,
     correlation,
     map_coordinates,
+    percentile,
     place_without_nan,
     running,
     search,
     spread,
     without_nan,
 )
-from irlang.lower.spelling import differences, invoke, of_rows, over_axes
+from irlang.lower.spelling import differences, invoke, of_rows, over_axes, plain
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -75,11 +78,14 @@ def _gradient(call: Jax) -> Value | None:
 STATISTICS: dict[str, Native] = {
     "reduce_ptp": over_axes("jnp.ptp"),
     "searchsorted": search("jnp.searchsorted"),
-    "nanquantile": without_nan("jnp.nanquantile"),
+    "nanquantile": replace(
+        without_nan("jnp.nanquantile"), others=(percentile("jnp.nanpercentile"),)
+    ),
     "central_differences": Native("jnp.gradient", _gradient),
     "nanargmax": place_without_nan("jnp.nanargmax"),
     "nanargmin": place_without_nan("jnp.nanargmin"),
     "map_coordinates": map_coordinates("jax.scipy.ndimage.map_coordinates", "mode", "cval"),
+    "interp": plain("jnp.interp"),
     "nancumsum": running("jnp.nancumsum"),
     "nancumprod": running("jnp.nancumprod"),
     "correlate": correlation("jnp.correlate"),
@@ -92,7 +98,7 @@ STATISTICS: dict[str, Native] = {
     "weighted_average": average("jnp.average"),
     "reduce_nanmax": over_axes("jnp.nanmax"),
     "reduce_nanmin": over_axes("jnp.nanmin"),
-    "quantile": Native("jnp.quantile", _quantile),
+    "quantile": Native("jnp.quantile", _quantile, others=(percentile("jnp.percentile"),)),
     "bucketize": Native("jnp.digitize", _bucketize),
     "bincount": Native("jnp.bincount", _bincount),
     "weighted_bincount": Native("jnp.bincount", _weighed),

@@ -11,6 +11,7 @@ from irlang.lower.numpy_words import (
     average,
     correlation,
     map_coordinates,
+    percentile,
     place_without_nan,
     running,
     saturating,
@@ -94,7 +95,9 @@ _LATE = (3, 15)
 STATISTICS: dict[str, Native] = {
     "reduce_ptp": over_axes("ops.ptp", _LATE),
     "searchsorted": search("ops.searchsorted", KERAS_3),
-    "nanquantile": without_nan("ops.nanquantile", _LATE),
+    "nanquantile": replace(
+        without_nan("ops.nanquantile", _LATE), others=(percentile("ops.nanpercentile", _LATE),)
+    ),
     "nanargmax": place_without_nan("ops.nanargmax", _LATE),
     "nanargmin": place_without_nan("ops.nanargmin", _LATE),
     "map_coordinates": map_coordinates(
@@ -114,7 +117,12 @@ STATISTICS: dict[str, Native] = {
     "weighted_average": average("ops.average", KERAS_3),
     "reduce_nanmax": over_axes("ops.nanmax", KERAS_3),
     "reduce_nanmin": over_axes("ops.nanmin", KERAS_3),
-    "quantile": Native("ops.median, ops.quantile", _quantile, since=KERAS_3),
+    "quantile": Native(
+        "ops.median, ops.quantile",
+        _quantile,
+        since=KERAS_3,
+        others=(percentile("ops.percentile", _LATE),),
+    ),
     "bucketize": Native("ops.digitize", _bucketize, since=KERAS_3),
     "bincount": Native("ops.bincount", _bincount, since=KERAS_3),
     "weighted_bincount": Native("ops.bincount", _weighed, since=KERAS_3),

@@ -101,6 +101,20 @@ def norm(function: str, since: tuple[int, ...] = (), positive: bool = False) -> 
     return Native(function, rule, since=since)
 
 
+def percentile(function: str, since: tuple[int, ...] = ()) -> Native:
+    """A quantile whose share is said in hundredths, where they divide to the same number."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        x, hundredths = call.input("x"), 100 * float(call["q"])
+        if hundredths / 100 != call["q"]:
+            return None
+        options = {"axis": call.axis_said("axis", x.rank), "keepdims": call["keepdims"] or None}
+        options["method"] = f'"{call["interpolation"]}"'
+        return call.value(invoke(function, x, hundredths, **options))
+
+    return Native(function, rule, since=since)
+
+
 def without_nan(function: str, since: tuple[int, ...] = ()) -> Native:
     """A quantile of what is a number, or the median, of which there is a function `median`, too."""
     median = function.replace("quantile", "median")

@@ -27,9 +27,14 @@ _UNARY = {
     "bit_not": "tf.bitwise.invert", "lgamma": "tf.math.lgamma", "erfc": "tf.math.erfc",
     "erfinv": "tf.math.erfinv", "ndtri": "tf.math.ndtri", "i0e": "tf.math.bessel_i0e",
     "i1e": "tf.math.bessel_i1e", "k0e": "tf.math.special.bessel_k0e",
-    "k1e": "tf.math.special.bessel_k1e",
+    "k1e": "tf.math.special.bessel_k1e", "j0": "tf.math.special.bessel_j0",
+    "j1": "tf.math.special.bessel_j1", "y0": "tf.math.special.bessel_y0",
+    "y1": "tf.math.special.bessel_y1", "spence": "tf.math.special.spence",
+    "dawson": "tf.math.special.dawsn", "fresnel_sin": "tf.math.special.fresnel_sin",
+    "fresnel_cos": "tf.math.special.fresnel_cos",
 }  # fmt: skip
 _BINARY = {
+    "gammainc": "tf.math.igamma", "gammaincc": "tf.math.igammac", "zeta": "tf.math.zeta",
     "max": "tf.maximum", "min": "tf.minimum", "//": "tf.math.floordiv", "%": "tf.math.floormod",
     "pow": "tf.pow", "integer_power": "tf.pow", "polygamma": "tf.math.polygamma",
     "bit_and": "tf.bitwise.bitwise_and",
@@ -43,6 +48,8 @@ MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is 
 _BOOL = ("isnan", "isinf", "not")
 # without kernels of 16 bits, or of one of the two types
 _WIDE = frozenset({"erfinv", "ndtri", "polygamma", "lgamma", "i0e", "i1e", "k0e", "k1e"})
+_WIDE |= {"j0", "j1", "y0", "y1", "spence", "dawson", "fresnel_sin", "fresnel_cos"}
+_WIDE |= {"gammainc", "gammaincc", "zeta"}
 _WORDS = {
     "tensor": "tf.constant({number}, {dtype})",
     "zeros": "tf.zeros({shape}, {dtype})",

@@ -127,6 +127,7 @@ MATRICES: dict[str, Native] = {
     "matrix_norm": of_wide(
         matrix_norm("tf.norm", axis=True, orders=("frobenius", "columns", "rows"))
     ),
+    "tridiagonal_matmul": of_wide(plain("tf.linalg.tridiagonal_matmul")),
     "saturate_cast": saturating("tf.saturate_cast"),
     "set_diagonal": plain("tf.linalg.set_diag", k="offset"),
     "psnr": _of_images("tf.image.psnr", max_val="max_value"),

@@ -58,6 +58,29 @@ def _segment_reduce(call: Tf) -> Value | None:
     return call.value(invoke(function, call.input("x"), _indices(call), call["segments"]))
 
 
+def _segments_in_order(call: Tf) -> Value | None:
+    """By rows that are sorted by their segments first.
+
+    A segment before the first is for rows that are in none; one after the last, of a row of zeros,
+    makes that there is a result for each.
+    """
+    x, ids = call.input("x"), _indices(call)
+    whole = call["reduction"] == "mean" and DTYPES[call.out.dtype].kind == "int"
+    if whole or call["segments"] < 0:  # of which the function is not told
+        return None
+    build, beyond = call.build, call["segments"] + 1
+    count, shape = x.shape[0], x.shape[1:]
+    order = build.let(Value(invoke("tf.argsort", ids, stable=True), (count,), "i32"), "order")
+    own = Value(invoke("tf.gather", ids, order), (count,), ids.dtype)
+    last = f"tf.constant([{beyond}], {build.dtype(ids.dtype)})"
+    text = f"tf.concat([tf.maximum({own.text}, -1) + 1, {last}], axis=0)"
+    places = build.let(Value(text, (count + 1,), ids.dtype), "places")
+    zeros = f"tf.zeros({[1, *shape]}, {build.dtype(x.dtype)})"
+    rows = f"tf.concat([{invoke('tf.gather', x, order)}, {zeros}], axis=0)"
+    found = invoke(f"tf.math.segment_{call['reduction']}", Value(rows, (), x.dtype), places)
+    return call.value(f"{found}[1:-1]")
+
+
 def _unravel(call: Tf) -> Value:
     """The sizes have the type of the positions."""
     ids = _indices(call)
@@ -174,7 +197,11 @@ PLACES: dict[str, Native] = {
     "sort": Native("tf.sort, tf.argsort", _sort),
     "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),
     "scatter_nd": Native("tf.tensor_scatter_nd_update, …_add, …_max, …_min", _scatter_nd),
-    "segment_reduce": Native("tf.math.unsorted_segment_sum, …", _segment_reduce),
+    "segment_reduce": Native(
+        "tf.math.unsorted_segment_sum, …",
+        _segment_reduce,
+        others=(Native("tf.math.segment_sum, …", _segments_in_order, eager=True),),
+    ),
     **{f"bit_{name}": plain(f"tf.bitwise.bitwise_{name}") for name in ("and", "or", "xor")},
     "bit_not": plain("tf.bitwise.invert"),
     "bit_shift": Native("tf.bitwise.left_shift, tf.bitwise.right_shift", _shift),

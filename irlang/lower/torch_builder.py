@@ -37,6 +37,8 @@ _UNARY = {
     "i0e": "torch.special.i0e", "i1e": "torch.special.i1e",
     "k0e": "torch.special.scaled_modified_bessel_k0",
     "k1e": "torch.special.scaled_modified_bessel_k1",
+    "j0": "torch.special.bessel_j0", "j1": "torch.special.bessel_j1",
+    "y0": "torch.special.bessel_y0", "y1": "torch.special.bessel_y1",
 }  # fmt: skip
 _BINARY = {
     "max": "torch.maximum", "min": "torch.minimum", "//": "torch.floor_divide",
@@ -45,8 +47,11 @@ _BINARY = {
     "shift_left": "torch.bitwise_left_shift", "shift_right": "torch.bitwise_right_shift",
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
-_WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
-_FLAT = frozenset({"k0e", "k1e"})  # whose results are constants to autograd
+_OF_TENSORS = frozenset({"gammainc", "gammaincc", "zeta"})  # which take no numbers
+_FLAT = frozenset({"k0e", "k1e", "j0", "j1", "y0", "y1"})  # whose results are constants to autograd
+_WIDE = (
+    frozenset({"erfcx", "ndtri", "polygamma"}) | _FLAT | _OF_TENSORS
+)  # without kernels of 16 bits
 _REDUCE = {"max": "amax", "min": "amin"}
 _SINGLY = ("prod", "all", "any")
 _WORDS = {
@@ -112,6 +117,9 @@ class TorchBuilder(SpeltBuilder):
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)
+        if function in _OF_TENSORS:
+            both = ", ".join(map(self.full, args))
+            return self.emit(f"torch.special.{function}({both})", shape, dtype)
         if function in _BINARY:
             left = self.full(args[0]) if args[1].literal is not None else args[0].text
             if function not in ("pow", "%"):

@@ -35,6 +35,35 @@ def _bessel_k(call: Torch) -> Value | None:
     return call.value(invoke(function, call.input("x")))
 
 
+def _bessel(kind: str) -> Native:
+    """The first kind or the second: `j` or `y`."""
+
+    def rule(call: Torch) -> Value | None:
+        if call.out.dtype not in ("f32", "f64"):
+            return None
+        function = f"torch.special.bessel_{kind}{_BESSEL[call['order'], False]}"
+        return call.value(invoke(function, call.input("x")))
+
+    return Native(f"torch.special.bessel_{kind}0, bessel_{kind}1", rule, constant=("x",))
+
+
+_POLYNOMIALS = {
+    **{kind: f"chebyshev_polynomial_{kind}" for kind in "tuvw"},
+    "h": "hermite_polynomial_h",
+    "he": "hermite_polynomial_he",
+    "l": "laguerre_polynomial_l",
+    "p": "legendre_polynomial_p",
+}
+
+
+def _polynomial(call: Torch) -> Value | None:
+    """Its results are constants to autograd; there are no kernels of 16 bits."""
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    function = ("shifted_" if call["shifted"] else "") + _POLYNOMIALS[call["family"]]
+    return call.value(invoke(f"torch.special.{function}", call.input("x"), call["n"]))
+
+
 _PLAIN = (
     "atan2 hypot fmax fmin copysign ldexp xlogy xlog1py=special.xlog1py lerp signbit frac exp2 "
     "log2 log10 sinc entr=special.entr deg2rad rad2deg"
@@ -53,6 +82,16 @@ NUMERIC: dict[str, Native] = {
     "log_add_exp": log_add_exp("torch"),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
+    "orthogonal_polynomial": Native(
+        "torch.special.chebyshev_polynomial_t, …", _polynomial, constant=("x",)
+    ),
+    **{
+        name: replace(of_wide(plain(f"torch.special.{name}")), constant=("a",))
+        for name in ("gammainc", "gammaincc")
+    },
+    "zeta": replace(of_wide(plain("torch.special.zeta")), constant=("s",)),
+    "bessel_j": _bessel("j"),
+    "bessel_y": _bessel("y"),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),
     "isin": plain("torch.isin", invert="invert"),
     "isclose": plain("torch.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),

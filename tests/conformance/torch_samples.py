@@ -59,6 +59,10 @@ _MOST = 200_000  # elements of a sample that is computed
 KNOWN = {
     "polygamma.default": "the first derivative of digamma is cut off after five terms, from 6 on: "
     "a relative error of 4e-11 in float64; near its poles it takes the sine of a rounded product",
+    **dict.fromkeys(
+        (f"special_bessel_{kind}{order}.default" for kind in "jy" for order in (0, 1)),
+        "beyond 5 seven digits of float64, and ten between 3 and 5",
+    ),
 }
 _UNTOLD = re.compile(r"`[^`]*`|\(in .*?\)$|\d+")
 

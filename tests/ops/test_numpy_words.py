@@ -10,7 +10,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import agrees, all_left_open, integers, left_open, reals, shapes
+from irlang.adjoint import adjoint
+from tests.ops.compare import (
+    agrees,
+    all_left_open,
+    exactly,
+    expansion,
+    integers,
+    left_open,
+    reals,
+    shapes,
+)
 
 
 def whole(shape: Any) -> st.SearchStrategy[Any]:
@@ -332,3 +342,48 @@ def test_blurred_images(data: st.DataObject, window: Any) -> None:
     even = left_open("gaussian_blur", {"x": x}, window=(2, 3))
     assert even is not None
     assert even.all()
+
+
+@given(data=st.data())
+@few
+def test_functions_between_places(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 6))
+    places = np.cumsum(np.abs(data.draw(reals((count,)))) + 0.125) - 3
+    values = data.draw(reals((count,)))
+    x = np.concatenate([data.draw(reals((4,), -6, 9)), places, [np.inf, -np.inf, np.nan]])
+    x = x[: len(x) - (count == 1)]  # of one place NumPy gives the value for NaN
+    inputs = {"x": x, "places": places, "values": values}
+    agrees("interp", inputs, np.interp(x, places, values), operations=64, magnitude=400.0)
+
+
+def test_gradients_between_places() -> None:
+    inputs = {"x": np.array([1.5, -1.0]), "places": np.array([0.0, 1.0, 3.0])}
+    inputs["values"] = np.array([5.0, 2.0, 4.0])
+    backward = adjoint(expansion("interp", inputs), ["x", "places", "values"])
+    found = exactly(backward, {**inputs, "d_y": np.array([1.0, 1.0])})
+    # a quarter of the way from (1, 2) to (3, 4), and left of all
+    assert found["d_x"].tolist() == [1.0, 0.0]
+    assert found["d_places"].tolist() == [0.0, -0.75, -0.25]
+    assert found["d_values"].tolist() == [1.0, 0.75, 0.25]
+
+
+def test_places_that_do_not_ascend_say_nothing() -> None:
+    x, values = np.array([0.5]), np.array([1.0, 2.0])
+    for places, left in (([0.0, 1.0], False), ([1.0, 1.0], True), ([0.0, np.inf], True)):
+        found = left_open("interp", {"x": x, "places": np.array(places), "values": values})
+        assert found is not None
+        assert found.tolist() == [left]
+
+
+@given(data=st.data())
+@few
+def test_products_with_three_diagonals(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 5))
+    rows, b = data.draw(reals((2, 3, n))), data.draw(reals((2, n, 3)))
+    whole = np.zeros((2, n, n))
+    for i in range(n):
+        for k, j in enumerate((i + 1, i, i - 1)):
+            if 0 <= j < n:
+                whole[:, i, j] = rows[:, k, i]
+    inputs = {"diagonals": rows, "b": b}
+    agrees("tridiagonal_matmul", inputs, whole @ b, operations=8, magnitude=40.0)
