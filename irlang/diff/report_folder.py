@@ -23,7 +23,7 @@ from irlang.diff.report_issue import issue, title, wanted
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_program import program_of
 from irlang.diff.report_script import DEFINITION, script
-from irlang.diff.verdict import NOT_REPEATED
+from irlang.diff.verdict import NOT_REPEATED, only_shapes
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.lower.called import called
@@ -106,6 +106,8 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
 def _is_of_type(found: Found) -> bool:
     """Whether what is told of results is their type and shape: those are wrong, or all there is."""
     said = found.verdict.message
+    if only_shapes(found.target):
+        return True
     if found.verdict.expected is None and said.startswith(("type ", "shape ")):
         return True
     sizes = [np.size(ball.value) for ball in found.expected.values()]

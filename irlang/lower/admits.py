@@ -212,7 +212,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "b.rank": "Gemm: C broadcasts",
         },
         "layer_norm": dict.fromkeys(
-            ("gamma.rank", "beta.rank"), "LayerNormalization: Scale and B broadcast to X"
+            ("gamma", "beta", "gamma.rank", "beta.rank"),
+            "LayerNormalization: Scale and B broadcast to X",
+        ),
+        "rms_norm": dict.fromkeys(
+            ("gamma", "gamma.rank"), "RMSNormalization: Scale broadcasts to X"
         ),
         "relu": {"max_value": "Clip: where min is above max, all is max"},
         "embedding": {
@@ -244,8 +248,13 @@ _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 # Operators of a target's own that take no more than the definition, where another of them does:
-# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel.
-_STRICTER = {("tf", "batch_norm"): "fused_batch_norm"}
+# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel;
+# gamma and beta of ONNX Runtime's norms of sums are 1D tensors of hidden_size elements.
+_STRICTER = {
+    ("tf", "batch_norm"): "fused_batch_norm",
+    ("onnxruntime", "layer_norm"): "SkipLayerNormalization",
+    ("onnxruntime", "rms_norm"): "SkipSimplifiedLayerNormalization",
+}
 
 
 def admitted(target: str, operator: str, code: str, called: Collection[str] = ()) -> str:
