@@ -245,6 +245,22 @@ def test_what_is_so_without_a_mode_is_said_to_be(target: str, tmp_path: Path) ->
     assert text.count("gives another result") == 2
 
 
+def test_a_call_that_reads_another_shape_is_not_what_is_refused() -> None:
+    """What a convolution over no channels gives in PyTorch has none, and does not broadcast."""
+    text = """(x: f32[1, 0, 1], w: f32[2, 0, 1], c: f32[1, 2, 1]) -> y: f32[1, 2, 1] {
+      h = conv(x, w)
+      z = multiply(h, c)
+      y = tanh(z)
+    }"""
+    case = _case(text, x=np.zeros((1, 0, 1)), w=np.zeros((2, 0, 1)), c=np.ones((1, 2, 1)))
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([case])
+        assert {v.verdict for v in outcome.verdicts["torch"]} == {"refused"}
+        met = find(session, case, 1, "torch", outcome)
+    assert (met.operator, met.whole) == ("conv", case)
+    assert met.verdict.message.startswith("shape ")
+
+
 def test_a_runtime_is_measured_by_one_beside_it() -> None:
     """Its process has been told to optimise, unlike that of a framework whose programs say so."""
     usable("onnxruntime")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from irlang.diff.flat import told
 from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
-from irlang.diff.localise import Culprit, isolate, localise
+from irlang.diff.localise import Culprit, isolate, localise, misshapen
 from irlang.diff.outcome import Outcome
 from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
 from irlang.diff.reduce_names import short
@@ -76,7 +76,16 @@ def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: 
         if culprit is not None:
             return charge(session, case, seed, target, culprit)
     made = _reduced(session, case, case, seed, target, None, verdict)
+    before = misshapen(session.only(target), made.reduced, target) if _is_refusal(made) else None
+    if before is not None:
+        return replace(charge(session, made.reduced, seed, target, before), whole=case)
     return _tried_again(session, _in_parts(session, made))
+
+
+def _is_refusal(found: Found) -> bool:
+    """Whether a program of several calls is refused as it is, and not its gradient."""
+    several = len(found.reduced.graph.nodes) > 1
+    return several and found.verdict.verdict == "refused" and found.verdict.stage != "backward"
 
 
 def _is_of_gradient(session: Session, case: Case, target: str, outcome: Outcome) -> bool:
