@@ -120,13 +120,15 @@ def judge_invalid(
     for target in session.targets:
         first_asked = _asked(session, programs, target, spoiled, cases, before)
         early = is_early(target, ops, first)
-        sent[target], elsewhere = _still_asked(
+        sent[target], plainly, lost = _still_asked(
             session, programs, target, spoiled, cases, first_asked, early
         )
-        for number, (by, result) in elsewhere.items():
-            (said if by == target else beside)[number][by] = _plain(result)
-            got.setdefault((number, by), result)
-            counts[target]["refused"] += by == target
+        for number, result in plainly.items():
+            beside[number][session.plain[target]] = _plain(result)
+            got.setdefault((number, session.plain[target]), result)
+        for number, result in lost.items():
+            said[number][target], got[number, target] = "refused", result
+        counts[target].update(["refused"] * len(lost))
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in (target for target in session.targets if sent[target]):
@@ -275,20 +277,19 @@ def _still_asked(
     cases: Sequence[Case],
     asked: list[_Sent],
     early: bool,
-) -> tuple[list[_Sent], dict[int, tuple[str, Result]]]:
-    """What is left to ask a target when its framework has been asked in other modes, and what came
-    of a call there, by number: in which target. early: whether what the framework takes plainly
-    waits.
+) -> tuple[list[_Sent], dict[int, Result], dict[int, Result]]:
+    """What is left to ask a target when its framework has been asked in other modes; by number what
+    came of calls plainly, and of those that need not be asked as they were refused sooner. early:
+    whether what the framework takes plainly waits.
     """
     graphs = {one.number: spoiled[one.number][1].graph for one in asked}
     plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
     if plainly and (only_shapes(target) or early):
         asked = [one for one in asked if not _is_taken(plainly.get(one.number))]
-    told = {n: (session.plain[target], result) for n, result in plainly.items()}
     graphs = {one.number: graphs[one.number] for one in asked if one.direct}
     sooner = told_sooner(session, programs, target, graphs, cases, _PATIENCE)
-    lost = {n: (target, result) for n, result in sooner.items() if result.status == "refused"}
-    return [one for one in asked if one.number not in lost], told | lost
+    lost = {n: result for n, result in sooner.items() if result.status == "refused"}
+    return [one for one in asked if one.number not in lost], plainly, lost
 
 
 def _is_taken(result: Result | None) -> bool:
