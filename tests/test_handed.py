@@ -246,6 +246,7 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("openvino", "tile", "tile.repeats")
     assert admitted("jax:jit", "kron", "kron.ranks")
     assert admitted("keras:jax", "kron", "kron.ranks")
+    assert admitted("tf:xla", "kron", "kron.ranks")
     assert admitted("jax", "embedding", "embedding.table.rank")
     assert admitted("jax", "pad", "pad.reach")
     assert not admitted("onnxruntime", "tile", "tile.repeats")

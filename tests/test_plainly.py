@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,10 @@ def test_what_a_mode_refuses_in_other_words_than_its_framework_is_held_against_n
     assert [v.verdict for v in right.verdicts["torch:meta"]] == ["agrees"]
 
 
+def _answered(told: Result, programs: list[Program]) -> list[Result]:
+    return [told] * len(programs)
+
+
 def test_a_refusal_that_the_framework_has_not_is_held_against_a_mode() -> None:
     case = _case("(x: f32[2]) -> y: f32[2] {\n  y = relu(x)\n}", x=[1, 2])
     refused = Result("refused", {}, {}, "no", {}, 0.0)
@@ -219,8 +224,8 @@ def test_a_refusal_that_the_framework_has_not_is_held_against_a_mode() -> None:
     ):
         outcome = Outcome(results={"torch:meta": refused})
         outcome.verdicts["torch:meta"] = [Verdict("y", "torch:meta", "refused")]
-        excuse("torch:meta", "torch", [Judged(case, case.graph, outcome)], "^no$",
-               lambda programs, told=told: [told] * len(programs))  # fmt: skip
+        judged = [Judged(case, case.graph, outcome)]
+        excuse("torch:meta", "torch", judged, "^no$", partial(_answered, told))
         assert [v.verdict for v in outcome.verdicts["torch:meta"]] == [verdict]
 
 

@@ -141,10 +141,11 @@ def test_keras_takes_steps_of_its_own() -> None:
     assert "tf.keras.optimizers." not in _lowered("adam", "tf", 2), "eps is added elsewhere"
 
 
-@pytest.mark.parametrize("target", [t for t in ("keras:torch", "torch", "tf") if usable(t)])
+@pytest.mark.parametrize("target", ["keras:torch", "torch", "tf"])
 @pytest.mark.parametrize("text", ["sgd(y, g)", "adam(y, g; eps_to = raw)", "lamb(y, g)"])
 def test_a_step_leaves_what_it_was_fed_as_it_is(target: str, text: str) -> None:
     """A variable of Keras shares its memory with the tensor that it was made of, on PyTorch."""
+    usable(target)
     op = builtin().op(text.partition("(")[0])
     assert op is not None
     first, second = ("".join(f", {a}{i}" for i in range(1, len(op.outputs))) for a in "ab")

@@ -120,6 +120,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
+        "kron": {
+            "ranks": "tf.experimental.numpy.kron as numpy.kron: ones before the smaller shape"
+        },
         "inner": dict.fromkeys(
             _NUMBERS, "tf.experimental.numpy.inner as numpy.inner: with a number it is multiplied"
         ),
