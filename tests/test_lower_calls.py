@@ -35,6 +35,7 @@ DEFECTS = {
         "dft",  # inverse transforms are divided by their length in f32
     },
     ("tf", "f64"): {"leaky_relu", "gelu"},
+    ("tf", "f32"): {"saturate_cast"},  # the end of i32 is no f32
     ("torch", "f64"): {"polygamma"},  # ten digits of the first order
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
     # square into something else; on its other backends its average of a window counts the padding,
@@ -45,6 +46,7 @@ DEFECTS = {
     **{
         ("keras:tensorflow", dtype): {
             *("sparsemax", "rot90", "depthwise_conv", "map_coordinates", "gaussian_blur"),
+            "saturate_cast",
         }
         for dtype in ("f32", "bf16")
     },
@@ -56,6 +58,7 @@ DEFECTS = {
     },
     ("keras:torch", "f32"): {
         "sparsemax",
+        "saturate_cast",
         "avg_pool",
         "floor_divide",
         "layer_norm",
@@ -106,6 +109,9 @@ UNSUPPORTED = {
     ("tf", False, "f32"): {"conv", "conv_transpose"} | _ERFCX,
     **{("tf", True, dtype): _ERFCX for dtype in ("f32", "f64", "f16", "bf16")},
 }
+# What a step's length is computed from is beyond 65504.
+for _target in ("torch", "tf", "onnxruntime"):
+    UNSUPPORTED[_target, True, "f16"] = UNSUPPORTED.get((_target, True, "f16"), set()) | {"radam"}
 # Keras has few of the special functions.
 _KERAS = _SPECIAL - {"erfc", "erfinv"}
 UNSUPPORTED |= {
@@ -184,7 +190,10 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
         sent.append(one)
         programs.append(Program(lowered.kind, lowered.code, one.inputs, lowered.params))
     called = {operator(one.call) for one in cases}
-    assert refused == called & UNSUPPORTED.get((target, native, dtype), set())
+    expected = called & UNSUPPORTED.get((target, native, dtype), set())
+    assert refused <= expected
+    # of an operator with several calls those that are refused may not be among every second
+    assert refused == expected or (target, native, dtype) in _EVERY
     assert own == 0 if not native else own > 0.25 * len(cases)
     hurry = _HURRY.get(target, {})
     hurried = replace(known.worker, environment={**known.worker.environment, **hurry})

@@ -243,6 +243,7 @@ def test_what_is_so_without_a_mode_is_said_to_be(target: str, tmp_path: Path) ->
         of_torch = find(session, case, 1, "torch", outcome)
         assert not is_plainly_so(session, of_torch)
     entry = write(met, tmp_path, "f-001")
+    assert bool(entry["got"]) == (target == "torch:aot")
     assert (tmp_path / "show_torch.py").exists()
     assert entry["others"] == {"torch": "wrong"}
     text = (tmp_path / "issue.md").read_text("utf-8")

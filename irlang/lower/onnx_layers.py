@@ -273,7 +273,8 @@ def _batch_norm_train(call: Onnx) -> Any:
     x, channels = call.input("x"), call["C"]
     if x.rank < 2 or call.axis("axis", x.rank) != 1 or call["correction"]:
         return None
-    if call.build.runtime.opset < _TRAINS:
+    runtime = call.build.runtime
+    if runtime.opset < _TRAINS or runtime.carrier("BatchNormalization", x.dtype) != x.dtype:
         return None
     values = [
         x,
