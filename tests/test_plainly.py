@@ -187,7 +187,7 @@ def test_a_mode_is_measured_by_its_framework(tmp_path: Path) -> None:
     text = (tmp_path / "issue.md").read_text("utf-8")
     assert "The definition leaves it open" in text
     assert "gives what is expected here" in text
-    assert "without that as well" not in text
+    assert "without this mode" not in text
     assert "Prints what TensorFlow gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
 
 
@@ -247,7 +247,7 @@ def test_what_is_so_without_a_mode_is_said_to_be(target: str, tmp_path: Path) ->
     assert (tmp_path / "show_torch.py").exists()
     assert entry["others"] == {"torch": "wrong"}
     text = (tmp_path / "issue.md").read_text("utf-8")
-    assert "does so without that as well: it is not of the mode's making." in text
+    assert "does the same without this mode, which has not made it." in text
     assert text.count("gives another result") == 2
 
 

@@ -183,9 +183,7 @@ def _what(found: Found) -> list[str]:
         )
     plain = describe(found.target).plain
     if plain and at_edge(found.others.get(plain, "")) == at_edge(found.verdict.verdict):
-        lines.append(
-            f"{called(plain)} does so without that as well: it is not of the mode's making."
-        )
+        lines.append(f"{called(plain)} does the same without this mode, which has not made it.")
     if found.cause:
         lines.append(
             f"The target keeps {found.cause}: what else is wrong for that is not reported again."
