@@ -559,6 +559,10 @@ _PLACE = "/src/core/helper.h:91 onnxruntime::R::R(const S&, bool) a == b was fal
 _FROM = "Exception from src/inference/core.cpp:117:\nException from src/plugin.cpp:54:\n"
 _TF = "{{function_node __wrapped__MirrorPad_device_/job:localhost/device:CPU:0}} "
 SAID = {
+    (
+        "backend='aot_eager_decomp_partition' raised:\nRuntimeError: Expected weight of size 4, but"
+        " got [1]\n\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack trace"
+    ): "Expected weight of size 4, but got [1]",
     f"{_NODE}Unexpected mode of 3": "Unexpected mode of 3",
     f"{_NODE}{_PLACE}The input cannot be reshaped. {{2}}": "The input cannot be reshaped",
     f"{_TF}paddings must be less: 0, 0 not less [Op:MirrorPad]": "paddings must be less",

@@ -120,6 +120,7 @@ def test_a_check_that_the_meta_device_has_not_is_lost(tmp_path: Path) -> None:
     text = (tmp_path / "issue.md").read_text("utf-8")
     assert "has the type float32 and shape" in text  # what is inferred, and no zeros in its place
     assert f"refuses it: `{made.words['torch'].splitlines()[0][:20]}" in text
+    assert text.count("PyTorch " + made.version.split()[0]) >= 2  # with the mode and without it
     shown = [sys.executable, str(tmp_path / "show_torch_meta.py")]
     ran = subprocess.run(shown, capture_output=True, text=True, check=True)
     shape = list(made.got["result_y"].shape)

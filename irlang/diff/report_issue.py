@@ -426,11 +426,10 @@ _SAYS = {
 }  # fmt: skip
 
 
-def _first_words(message: str) -> str:
-    """The first line of what a framework says, between marks."""
-    first = next(iter(_wrapped(message)), "")
-    marks = "`" * (1 + max(map(len, re.findall("`+", first)), default=0))
-    return f"{marks} {first} {marks}" if len(marks) > 1 else f"`{first}`"
+def _version(found: Found, target: str) -> str:
+    """Of a target, or of the framework of a mode that was asked without it."""
+    of_modes = (v for t, v in found.versions.items() if describe(t).plain == target)
+    return found.versions.get(target) or next(of_modes, found.version)
 
 
 def _others(found: Found) -> list[str]:
@@ -442,6 +441,7 @@ def _others(found: Found) -> list[str]:
         if target == found.plain:
             said = "gives what is expected here"
         if target in found.words:
-            said += f": {_first_words(found.words[target])}"
-        lines.append(f"- {called(target, found.versions.get(target, found.version))}: {said}")
+            words = first_words(found.words[target], _WIDTH).replace("`", "'")
+            said += f": `{words}`"
+        lines.append(f"- {called(target, _version(found, target))}: {said}")
     return [*lines, f"- {platform.system()} {platform.machine()}"]
