@@ -246,9 +246,18 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("openvino", "tile", "tile.repeats")
     assert admitted("jax:jit", "kron", "kron.ranks")
     assert admitted("keras:jax", "kron", "kron.ranks")
+    assert admitted("tf:xla", "kron", "kron.ranks")
     assert admitted("jax", "embedding", "embedding.table.rank")
     assert admitted("jax", "pad", "pad.reach")
     assert not admitted("onnxruntime", "tile", "tile.repeats")
+    for name, own in (
+        ("layer_norm.beta", "SkipLayerNormalization"),
+        ("rms_norm.gamma", "SkipSimplifiedLayerNormalization"),
+    ):
+        operator = name.partition(".")[0]
+        assert admitted("onnxruntime", operator, name, ["LayerNormalization"])
+        assert not admitted("onnxruntime", operator, name, [own])
+        assert not admitted("torch", operator, name)
     assert admitted("torch", "tensordot", "tensordot.b")
     assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")
     assert admitted("torch", "gaussian_nll", "gaussian_nll.target")

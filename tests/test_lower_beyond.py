@@ -80,3 +80,35 @@ def test_what_grows_beyond_64_bits_by_what_is_fed_is_not_written(
     made = lower(model.graph, target, model.catalog, {})
     assert (not made.unsupported) == written
     assert all("64 bits" in reason for reason in made.unsupported)
+
+
+@pytest.mark.parametrize(("number", "written"), [("1e38", True), ("3e38", False)])
+def test_a_number_that_is_finite_is_no_infinity_of_a_type(number: str, written: bool) -> None:
+    """Of the gradient 2 * shrinkage * x is taken: PyTorch is not to be blamed for 6e38."""
+    model = irlang.loads(
+        f"""nnir 1
+        model m(x: f32[2], g: f32[2]) -> y: f32[2] {{
+          y, q, z = ftrl(x, g; shrinkage = {number})
+        }}"""
+    )
+    for target in ("torch", "onnxruntime"):
+        lowered = lower(model.graph, target, model.catalog, {})
+        assert (lowered.unsupported == ()) == written
+        assert written or lowered.unsupported[0].endswith("a number beyond f32")
+
+
+@pytest.mark.parametrize("upper", ["true", "false"])
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64, -(2**63) - 1])
+def test_a_diagonal_beyond_64_bits_is_no_other(session: Session, number: int, upper: str) -> None:
+    """Of 64 bits the first of these is -2**63, on the other side of all elements."""
+    model = irlang.loads(
+        f"""nnir 1
+        model m(x: f32[1, 1]) -> y: f32[1, 1] {{
+          y = trilu(x; k = {number}, upper = {upper})
+        }}"""
+    )
+    made = lower(model.graph, "onnxruntime", model.catalog, {})
+    assert bool(made.native) == (number == 2**63 - 1)
+    fed = {"x": np.ones((1, 1), np.float32)}
+    (outcome,) = session.compare([Case(model.graph, fed, {}, model.catalog)])
+    assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees"]

@@ -48,7 +48,7 @@ DEFECTS = {
     **{
         ("keras:tensorflow", dtype): {
             *("sparsemax", "rot90", "depthwise_conv", "map_coordinates", "gaussian_blur"),
-            *(("saturate_cast",) if dtype == "f32" else ()),
+            "saturate_cast",
         }
         for dtype in ("f32", "bf16")
     },
@@ -117,6 +117,9 @@ UNSUPPORTED = {
     ("torch", False, "f32"): _INTEGRALS,
     **{("torch", True, dtype): _INTEGRALS for dtype in ("f32", "f64", "f16", "bf16")},
 }
+# What a step's length is computed from is beyond 65504.
+for _target in ("torch", "tf", "onnxruntime"):
+    UNSUPPORTED[_target, True, "f16"] = UNSUPPORTED.get((_target, True, "f16"), set()) | {"radam"}
 # Keras has few of the special functions.
 _KERAS = _SPECIAL - {"erfc", "erfinv"}
 UNSUPPORTED |= {

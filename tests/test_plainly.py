@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,10 @@ import pytest
 from irlang.arithmetic import STANDARD
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
-from irlang.diff.finding import find
+from irlang.diff.finding import find, is_plainly_so
 from irlang.diff.localise import localise
 from irlang.diff.outcome import Outcome, verdicts
-from irlang.diff.plainly import Judged, compare_plainly, leaves_open
+from irlang.diff.plainly import Judged, compare_plainly, excuse, leaves_open
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session, expose
 from irlang.diff.verdict import Verdict
@@ -184,7 +187,84 @@ def test_a_mode_is_measured_by_its_framework(tmp_path: Path) -> None:
     text = (tmp_path / "issue.md").read_text("utf-8")
     assert "The definition leaves it open" in text
     assert "gives what is expected here" in text
+    assert "without this mode" not in text
     assert "Prints what TensorFlow gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
+
+
+_ROWS = """(x: f32[2, 3, {n}]) -> y: f32[2, 3, {m}] {{
+  y = upsample(x)
+}}"""
+
+
+def test_what_a_mode_refuses_in_other_words_than_its_framework_is_held_against_neither() -> None:
+    """PyTorch says that it upsamples nothing that is empty; without values a check fails."""
+    case = _case(_ROWS.format(n=0, m=0), x=np.zeros((2, 3, 0)))
+    with Session(("torch:meta",)) as session:
+        (outcome,) = session.compare([case])
+        (refused,) = outcome.verdicts["torch:meta"]
+        assert refused.verdict == "unsupported"
+        assert outcome.results["torch:meta"].status == "refused"
+        assert not re.search(session.says_no["torch:meta"], outcome.results["torch:meta"].error)
+        (right,) = session.compare([_case(_ROWS.format(n=1, m=2), x=np.ones((2, 3, 1)))])
+    assert [v.verdict for v in right.verdicts["torch:meta"]] == ["agrees"]
+
+
+def _answered(told: Result, programs: list[Program]) -> list[Result]:
+    return [told] * len(programs)
+
+
+def test_a_refusal_that_the_framework_has_not_is_held_against_a_mode() -> None:
+    case = _case("(x: f32[2]) -> y: f32[2] {\n  y = relu(x)\n}", x=[1, 2])
+    refused = Result("refused", {}, {}, "no", {}, 0.0)
+    for told, verdict in (
+        (_result(case, {"y": [1, 2]}), "refused"),
+        (refused, "unsupported"),
+        (replace(refused, error="something else"), "refused"),
+        (replace(refused, status="crash"), "refused"),
+    ):
+        outcome = Outcome(results={"torch:meta": refused})
+        outcome.verdicts["torch:meta"] = [Verdict("y", "torch:meta", "refused")]
+        judged = [Judged(case, case.graph, outcome)]
+        excuse("torch:meta", "torch", judged, "^no$", partial(_answered, told))
+        assert [v.verdict for v in outcome.verdicts["torch:meta"]] == [verdict]
+
+
+@pytest.mark.parametrize("target", ["torch:meta", "torch:aot"])
+def test_what_is_so_without_a_mode_is_said_to_be(target: str, tmp_path: Path) -> None:
+    """A convolution over no channels gives none in PyTorch, whatever the mode."""
+    text = "(x: f32[1, 0, 1], w: f32[1, 0, 1]) -> y: f32[1, 1, 1] {\n  y = conv(x, w)\n}"
+    case = _case(text, x=np.zeros((1, 0, 1)), w=np.zeros((1, 0, 1)))
+    with Session(("torch", target)) as session:
+        (outcome,) = session.compare([case])
+        met = find(session.only(target), case, 1, target, outcome)
+        assert met.others == {"torch": "wrong"}
+        assert is_plainly_so(session, met) == (target == "torch:meta")
+        assert not is_plainly_so(session.only(target), met)  # nobody else tells it
+        of_torch = find(session, case, 1, "torch", outcome)
+        assert not is_plainly_so(session, of_torch)
+    entry = write(met, tmp_path, "f-001")
+    assert bool(entry["got"]) == (target == "torch:aot")
+    assert (tmp_path / "show_torch.py").exists()
+    assert entry["others"] == {"torch": "wrong"}
+    text = (tmp_path / "issue.md").read_text("utf-8")
+    assert "does the same without this mode, which has not made it." in text
+    assert text.count("gives another result") == 2
+
+
+def test_a_call_that_reads_another_shape_is_not_what_is_refused() -> None:
+    """What a convolution over no channels gives in PyTorch has none, and does not broadcast."""
+    text = """(x: f32[1, 0, 1], w: f32[2, 0, 1], c: f32[1, 2, 1]) -> y: f32[1, 2, 1] {
+      h = conv(x, w)
+      z = multiply(h, c)
+      y = tanh(z)
+    }"""
+    case = _case(text, x=np.zeros((1, 0, 1)), w=np.zeros((2, 0, 1)), c=np.ones((1, 2, 1)))
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([case])
+        assert {v.verdict for v in outcome.verdicts["torch"]} == {"refused"}
+        met = find(session, case, 1, "torch", outcome)
+    assert (met.operator, met.whole) == ("conv", case)
+    assert met.verdict.message.startswith("shape ")
 
 
 def test_a_runtime_is_measured_by_one_beside_it() -> None:

@@ -234,10 +234,12 @@ def test_every_kind_of_node_is_generated() -> None:
     }  # fmt: skip
     seen: set[type] = set()
 
-    @given(files, several(op_statements, 3, 6))
+    @given(files, several(op_statements, 3, 6), several(model_statements, 2, 4))
     @settings(max_examples=80)
-    def collect(file: ast.File, statements: tuple[ast.Statement, ...]) -> None:
-        for part in (file, *statements):
+    def collect(
+        file: ast.File, inner: tuple[ast.Statement, ...], outer: tuple[ast.Statement, ...]
+    ) -> None:
+        for part in (file, *inner, *outer):
             seen.update(type(node) for node in ast.walk(part))
 
     collect()

@@ -37,7 +37,7 @@ from irlang.diff.report_words import first_words, last_words
 from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import reason_of
-from irlang.interp import exact
+from irlang.interp import exact, reference
 from irlang.lower.lower import lower
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.pool import Result
@@ -86,6 +86,15 @@ def test_an_element_is_derived(name: str) -> None:
     found = exact.evaluate(expansion, {n: np.array(a, kinds[n]) for n, a in given.items()})
     tensors = {n: value.numpy() for n, value in found.items()}
     assert explain(expansion, tensors, "y", index) == lines
+
+
+def test_a_zero_has_its_sign_where_an_element_is_derived() -> None:
+    case = case_of("model m(a: f32[], b: f32[]) -> y: f32[] {\n  y = copysign(a, b)\n}")
+    expansion = case.graph.nodes[0].expansion(case.catalog)
+    for zero, right in ((0.0, "abs(a[]) = abs(1) = 1"), (-0.0, "-abs(a[]) = -abs(1) = -1")):
+        fed = {"a": np.array(1.0), "b": np.array(zero)}
+        tensors = {**fed, **reference.evaluate(expansion, fed)}
+        assert explain(expansion, tensors, "y", ()) == [f"y[] = {right}"]
 
 
 # ---- what is known
@@ -550,6 +559,10 @@ _PLACE = "/src/core/helper.h:91 onnxruntime::R::R(const S&, bool) a == b was fal
 _FROM = "Exception from src/inference/core.cpp:117:\nException from src/plugin.cpp:54:\n"
 _TF = "{{function_node __wrapped__MirrorPad_device_/job:localhost/device:CPU:0}} "
 SAID = {
+    (
+        "backend='aot_eager_decomp_partition' raised:\nRuntimeError: Expected weight of size 4, but"
+        " got [1]\n\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack trace"
+    ): "Expected weight of size 4, but got [1]",
     f"{_NODE}Unexpected mode of 3": "Unexpected mode of 3",
     f"{_NODE}{_PLACE}The input cannot be reshaped. {{2}}": "The input cannot be reshaped",
     f"{_TF}paddings must be less: 0, 0 not less [Op:MirrorPad]": "paddings must be less",

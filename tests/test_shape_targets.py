@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,10 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff import runner
 from irlang.diff.calls import Case
+from irlang.diff.finding import find_accepted
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import localise
+from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.diff.verdict import judge
 from irlang.equations import TensorInfo
@@ -106,13 +111,24 @@ def test_of_values_nothing_is_said() -> None:
     assert judge("y", "torch:meta", info, ball, got).verdict == "agrees"
 
 
-def test_a_check_that_the_meta_device_has_not_is_lost() -> None:
+def test_a_check_that_the_meta_device_has_not_is_lost(tmp_path: Path) -> None:
     """PyTorch's kernels refuse a dilation of 0; on its meta device it has a shape."""
     with Session(("torch:meta",)) as session:
         found, counts = judge_invalid(session, builtin(), range(24), ops=("conv",))
+        made = find_accepted(session, found[0][1], found[0][0])
+    write(made, tmp_path, "f-001")
+    text = (tmp_path / "issue.md").read_text("utf-8")
+    assert "has the type float32 and shape" in text  # what is inferred, and no zeros in its place
+    assert f"refuses it: `{made.words['torch'].splitlines()[0][:20]}" in text
+    assert text.count("PyTorch " + made.version.split()[0]) >= 2  # with the mode and without it
+    shown = [sys.executable, str(tmp_path / "show_torch_meta.py")]
+    ran = subprocess.run(shown, capture_output=True, text=True, check=True)
+    shape = list(made.got["result_y"].shape)
+    assert ran.stdout.splitlines()[-1].split() == f"result_y got float32{shape}".split()
     assert counts["torch:meta"]["refused"] > 0
     assert found
     for _, one in found:
+        assert one.words["torch"]
         assert one.verdict.verdict == "accepted"
         assert one.others["torch"] == "refused"
     assert {one.requirement for _, one in found} & {"dilation", "stride", "groups"}

@@ -28,6 +28,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
 from irlang.parser import parse
+from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -138,6 +139,27 @@ def test_keras_takes_steps_of_its_own() -> None:
         assert "tf.keras.optimizers." in _lowered(text, "tf", 2), text
         assert "tf.keras.optimizers." not in _lowered(text, "tf:graph", 2), text
     assert "tf.keras.optimizers." not in _lowered("adam", "tf", 2), "eps is added elsewhere"
+
+
+@pytest.mark.parametrize("target", ["keras:torch", "torch", "tf"])
+@pytest.mark.parametrize("text", ["sgd(y, g)", "adam(y, g; eps_to = raw)", "lamb(y, g)"])
+def test_a_step_leaves_what_it_was_fed_as_it_is(target: str, text: str) -> None:
+    """A variable of Keras shares its memory with the tensor that it was made of, on PyTorch."""
+    usable(target)
+    op = builtin().op(text.partition("(")[0])
+    assert op is not None
+    first, second = ("".join(f", {a}{i}" for i in range(1, len(op.outputs))) for a in "ab")
+    model = f"""nnir 1
+    model m(x: f32[2], g: f32[2]) -> y: f32[2], z: f32[2], w: f32[2] {{
+      y{first} = {text.replace("(y", "(x")}
+      z{second} = {text}
+      w = add(x, g)
+    }}"""
+    (graph,) = check(parse(model), builtin()).graphs
+    fed = {"x": np.array([1, 2], np.float32), "g": np.array([3, -1], np.float32)}
+    with Session((target,)) as alone:
+        (outcome,) = alone.compare([Case(graph, fed, {}, builtin())])
+    assert {v.verdict for v in outcome.verdicts[target]} <= {"agrees", "rounding"}
 
 
 @pytest.mark.parametrize("target", TARGETS)

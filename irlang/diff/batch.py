@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
 from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart
-from irlang.diff.finding import find_accepted
+from irlang.diff.finding import find_accepted, is_plainly_so
 from irlang.diff.found import Found
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.judgement import judge_program
@@ -270,8 +270,9 @@ class _Batch:
 
     def _keep(self, more: Sequence[Found]) -> None:
         for one in more:
-            self.found.append(one)
-            self._told(one)
+            if not is_plainly_so(self._session, one):
+                self.found.append(one)
+                self._told(one)
 
     def _count(self, kind: str, counts: Mapping[str, Counter[str]]) -> None:
         known = self._counts[kind]

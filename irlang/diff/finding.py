@@ -11,7 +11,7 @@ from dataclasses import replace
 from irlang.diff.flat import told
 from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
-from irlang.diff.localise import Culprit, isolate, localise
+from irlang.diff.localise import Culprit, isolate, localise, misshapen
 from irlang.diff.outcome import Outcome
 from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
 from irlang.diff.reduce_names import short
@@ -19,7 +19,16 @@ from irlang.diff.repeat import is_repeated
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
 from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
-from irlang.diff.verdict import FINDINGS, INCONSISTENT, Verdict, at_edge, finding_of, gravest, worst
+from irlang.diff.verdict import (
+    FINDINGS,
+    INCONSISTENT,
+    Verdict,
+    at_edge,
+    finding_of,
+    gravest,
+    only_shapes,
+    worst,
+)
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
 from irlang.lower.pool import Late
@@ -29,6 +38,7 @@ SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge", INCONSISTENT})
+_LASTING = _OF_VALUES | {"refused"}  # after which a process goes on
 _HANG = "timeout"
 _WITHOUT_VALUES = frozenset({"refused", "crash", _HANG, "memory"})
 _LATE = 5.0  # seconds after which the smallest program of one that hung has no answer either
@@ -66,7 +76,16 @@ def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: 
         if culprit is not None:
             return charge(session, case, seed, target, culprit)
     made = _reduced(session, case, case, seed, target, None, verdict)
+    before = misshapen(session.only(target), made.reduced, target) if _is_refusal(made) else None
+    if before is not None:
+        return replace(charge(session, made.reduced, seed, target, before), whole=case)
     return _tried_again(session, _in_parts(session, made))
+
+
+def _is_refusal(found: Found) -> bool:
+    """Whether a program of several calls is refused as it is, and not its gradient."""
+    several = len(found.reduced.graph.nodes) > 1
+    return several and found.verdict.verdict == "refused" and found.verdict.stage != "backward"
 
 
 def _is_of_gradient(session: Session, case: Case, target: str, outcome: Outcome) -> bool:
@@ -99,6 +118,7 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
     return Found(
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
         session.workers[target].hello().version, case, case, others=accepted.others,
+        words=accepted.words,
         versions=versions, got=accepted.got, fault=accepted.fault,
         requirement=accepted.requirement, output=accepted.output, repeated=accepted.repeated,
     )  # fmt: skip
@@ -214,6 +234,8 @@ def _told(
     if verdict.verdict == INCONSISTENT:
         known, plain = outcome.plainly.get(target, known), session.plain[target]
         others[plain] = "agrees"
+    elif verdict.verdict in _LASTING:
+        others = _plainly(session, reduced, target, verdict, others)
     return Found(
         seed, target, _classed(whole, verdict), blamed or names,
         _attributes(attributed), session.workers[target].hello().version, reduced, whole,
@@ -228,6 +250,32 @@ def _told(
         else {},
         output=str(result.detail.get("output", "")) if result is not None else "", plain=plain,
     )  # fmt: skip
+
+
+def _plainly(
+    session: Session, reduced: Case, target: str, verdict: Verdict, others: dict[str, str]
+) -> dict[str, str]:
+    """What other targets make of a program, the framework of a mode without that among them."""
+    plain = session.plain[target]
+    if not plain or plain in others:
+        return others
+    grad = verdict.stage == "backward"
+    try:
+        told = session.plainly(target).compare([reduced], grad=grad)[0].verdicts[plain]
+    except Late:
+        return others
+    return {**others, plain: gravest([v.verdict for v in told])}
+
+
+def is_plainly_so(session: Session, found: Found) -> bool:
+    """Whether what is found of a target that says shapes alone is so without that mode as well,
+    and is told of the framework that is asked, too: the mode has lost nothing.
+    """
+    plain = session.plain[found.target]
+    if not only_shapes(found.target) or plain not in session.targets:
+        return False
+    told = found.others.get(plain, "")
+    return at_edge(told) == at_edge(found.verdict.verdict)
 
 
 def _shown(

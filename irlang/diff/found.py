@@ -32,7 +32,8 @@ class Found:
     operator in whose composition it was met. plain: the target whose results are expected where the
     definition leaves them open, of what is `inconsistent`. repeated: whether the reduced program
     shows it again in a process that has run nothing else; tried: whether there was time for that.
-    output: what the process has printed that was lost. signature: what makes two findings one.
+    output: what the process has printed that was lost. words: in which other targets refuse an
+    invalid one. signature: what makes two findings one.
     """
 
     seed: int
@@ -55,6 +56,7 @@ class Found:
     repeated: bool = True
     tried: bool = True
     output: str = ""
+    words: dict[str, str] = field(default_factory=dict)
 
     @property
     def cause(self) -> str:

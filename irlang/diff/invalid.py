@@ -66,8 +66,9 @@ class Accepted:
     """An invalid call that a target has run, or that has ended its process.
 
     fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
-    spoil it. got: the results. others: what other targets did. output: what a process that was lost
-    had printed. repeated: whether it is so in a process that has run nothing else.
+    spoil it. got: the results. others: what other targets did, and words: in which they refused it.
+    output: what a process that was lost had printed. repeated: whether it is so in a process that
+    has run nothing else.
     """
 
     case: Case
@@ -78,6 +79,7 @@ class Accepted:
     given: dict[str, str]
     got: dict[str, Array]
     others: dict[str, str]
+    words: dict[str, str]
     output: str = ""
     repeated: bool = True
 
@@ -112,17 +114,21 @@ def judge_invalid(
     spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
     cases = [Case(one.graph, one.values(seed), {}, catalog, manner=manner) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
+    beside: list[dict[str, str]] = [{} for _ in spoiled]  # likewise of what was asked for a mode
     got: dict[tuple[int, str], Result] = {}
     sent: dict[str, list[_Sent]] = {}
     for target in session.targets:
         first_asked = _asked(session, programs, target, spoiled, cases, before)
         early = is_early(target, ops, first)
-        sent[target], elsewhere = _still_asked(
+        sent[target], plainly, lost = _still_asked(
             session, programs, target, spoiled, cases, first_asked, early
         )
-        for number, (by, status) in elsewhere.items():
-            said[number].setdefault(by, status)
-            counts[target][status] += by == target
+        for number, result in plainly.items():
+            beside[number][session.plain[target]] = _plain(result)
+            got.setdefault((number, session.plain[target]), result)
+        for number, result in lost.items():
+            said[number][target], got[number, target] = "refused", result
+        counts[target].update(["refused"] * len(lost))
         if sent[target]:
             session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in (target for target in session.targets if sent[target]):
@@ -153,10 +159,11 @@ def judge_invalid(
                 case, result = _as_usual(session.workers[target], target, one, case, result)
             message = one.fault.message if told == "accepted" else result.error
             verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)
-            others = {t: v for t, v in said[number].items() if t != target}
+            others = {t: v for t, v in (beside[number] | said[number]).items() if t != target}
+            words = {t: got[number, t].error for t, v in others.items() if v == "refused"}
             taken = Accepted(
                 case, target, verdict, one.fault.message, _requirement(one), _given(one),
-                dict(result.outputs), others, str(result.detail.get("output", "")),
+                dict(result.outputs), others, words, str(result.detail.get("output", "")),
                 told != "crash"
                 or _crashes_again(session.workers[target], programs.own(target, one.graph), case),
             )  # fmt: skip
@@ -270,20 +277,23 @@ def _still_asked(
     cases: Sequence[Case],
     asked: list[_Sent],
     early: bool,
-) -> tuple[list[_Sent], dict[int, tuple[str, str]]]:
-    """What is left to ask a target when its framework has been asked in other modes, and what was
-    refused then, by number: by which target. early: whether what the framework takes plainly waits.
+) -> tuple[list[_Sent], dict[int, Result], dict[int, Result]]:
+    """What is left to ask a target when its framework has been asked in other modes; by number what
+    came of calls plainly, and of those that need not be asked as they were refused sooner. early:
+    whether what the framework takes plainly waits.
     """
     graphs = {one.number: spoiled[one.number][1].graph for one in asked}
     plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
     if plainly and (only_shapes(target) or early):
-        asked = [one for one in asked if plainly.get(one.number) != "ok"]
-    refused = {n: session.plain[target] for n, status in plainly.items() if status == "refused"}
+        asked = [one for one in asked if not _is_taken(plainly.get(one.number))]
     graphs = {one.number: graphs[one.number] for one in asked if one.direct}
     sooner = told_sooner(session, programs, target, graphs, cases, _PATIENCE)
-    lost = {number for number, status in sooner.items() if status == "refused"}
-    told = {n: (by, "refused") for n, by in (refused | dict.fromkeys(lost, target)).items()}
-    return [one for one in asked if one.number not in lost], told
+    lost = {n: result for n, result in sooner.items() if result.status == "refused"}
+    return [one for one in asked if one.number not in lost], plainly, lost
+
+
+def _is_taken(result: Result | None) -> bool:
+    return result is not None and result.status == "ok"
 
 
 def _is_huge(one: Spoilt) -> bool:
@@ -395,6 +405,13 @@ def _in_its_own_time(worker: Worker, program: Program) -> str:
             return alone.submit([program])[0].status
     except WorkerError:
         return ""
+
+
+def _plain(result: Result) -> str:
+    """What a result says that nothing is found by."""
+    if result.status == "ok" and result.detail.get("warned"):
+        return "warned"
+    return _TOLD.get(result.status, "refused")
 
 
 def _told(asked: _Sent, result: Result) -> str:

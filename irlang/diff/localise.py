@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from irlang.diagnostics import NOWHERE
+from irlang.diagnostics import NOWHERE, InvalidInput
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.runner import Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, finding_of
+from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node, Param, Port
+from irlang.interp.program import run
 from irlang.lower.pool import Result
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -106,6 +108,28 @@ def fused(session: Session, case: Case, target: str) -> Fusion | None:
     hidden = tuple(value for value in between if value not in shown)
     nodes = tuple(n for n in case.graph.nodes if set(hidden) & {*n.outputs, *n.operands()})
     return Fusion(hidden, nodes, first)
+
+
+def misshapen(session: Session, case: Case, target: str) -> Culprit | None:
+    """The first call of a program that is refused whose result has another shape than it should by
+    itself, fed with what is right: what reads it is refused for that.
+    """
+    try:
+        right = run(case.graph, case.values, case.catalog)
+    except InvalidInput:
+        return None
+    calls = []
+    for node in case.graph.nodes:
+        names = tuple(node.operands())
+        kinds = {name: DTYPES[case.graph.values[name].dtype].numpy for name in names}
+        fed = {name: np.asarray(right[name]).astype(kinds[name]) for name in names}
+        calls.append(Culprit(node, Verdict(node.name, target, "unstable"), fed))
+    told = session.compare([isolate(case, one) for one in calls])
+    for one, outcome in zip(calls, told, strict=True):
+        amiss = finding_of(outcome.verdicts[target])
+        if amiss is not None and amiss.message.startswith("shape "):
+            return replace(one, verdict=amiss)
+    return None
 
 
 def _showing(graph: Graph, names: list[str], values: list[str]) -> Graph:

@@ -18,7 +18,7 @@ from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import spelt
 from irlang.lower.narrows import narrower
-from irlang.lower.pool import Limits, Program
+from irlang.lower.pool import Limits, Program, Result
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Session
@@ -39,10 +39,10 @@ def told_plainly(
     graphs: Mapping[int, Graph],
     cases: Sequence[Case],
     limits: Limits,
-) -> dict[int, str]:
-    """What becomes of some calls in a mode's framework without it (the status of a `Result`), by
-    their numbers; nothing of a target that is no mode which compiles, or infers shapes alone.
-    cases: by number, of these and others. limits: of each.
+) -> dict[int, Result]:
+    """What becomes of some calls in a mode's framework without it, by their numbers; nothing of a
+    target that is no mode which compiles, or infers shapes alone. cases: by number, of these and
+    others. limits: of each.
     """
     if not (session.compiles[target] or only_shapes(target)):
         return {}
@@ -56,7 +56,7 @@ def told_sooner(
     graphs: Mapping[int, Graph],
     cases: Sequence[Case],
     limits: Limits,
-) -> dict[int, str]:
+) -> dict[int, Result]:
     """Likewise in a mode that refuses what this one does in a part of its time, if there is one."""
     return _told(session, programs, session.sooner[target], target, graphs, cases, limits)
 
@@ -69,7 +69,7 @@ def _told(
     graphs: Mapping[int, Graph],
     cases: Sequence[Case],
     limits: Limits,
-) -> dict[int, str]:
+) -> dict[int, Result]:
     lowered = {n: programs.own(mode, one) for n, one in graphs.items()} if mode else {}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)
@@ -77,4 +77,4 @@ def _told(
         if made is not None
     }
     ran = session.ran_as(mode, target, list(asked.values()), limits) if asked else []
-    return {n: result.status for n, result in zip(asked, ran, strict=True)}
+    return dict(zip(asked, ran, strict=True))

@@ -12,6 +12,7 @@ whether anything is open, nothing is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,6 +81,35 @@ def compare_plainly(
         if found != one.outcome.verdicts[target]:
             one.outcome.verdicts[target] = found
             one.outcome.plainly[target] = known
+
+
+def excuse(
+    target: str,
+    plain: str,
+    judged: Sequence[Judged],
+    says_no: str,
+    ran: Callable[[list[Program]], list[Result]],
+) -> None:
+    """What a mode refuses is `unsupported` where its framework says without the mode that it has no
+    kernel for that (`says_no`, a pattern): it may say so in other words than the mode, whose words
+    would be held against it.
+
+    plain, ran: as of `compare_plainly`.
+    """
+    asked = []
+    for one in judged if says_no else ():
+        if all(v.verdict == "refused" for v in one.outcome.verdicts[target]):
+            case = one.case
+            lowered = lower(one.graph, plain, case.catalog, case.params, manner=case.manner)
+            if not lowered.unsupported:
+                program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
+                asked.append((one, program))
+    results = ran([program for _, program in asked]) if asked else []
+    for (one, _), result in zip(asked, results, strict=True):
+        if result.status == "refused" and re.search(says_no, result.error):
+            one.outcome.verdicts[target] = [
+                replace(v, verdict="unsupported") for v in one.outcome.verdicts[target]
+            ]
 
 
 def leaves_open(graph: Graph, catalog: Catalog) -> bool:

@@ -25,7 +25,7 @@ from irlang.diff.report_why import explain
 from irlang.diff.report_words import anywhere, first_words, last_words, together
 from irlang.diff.spilled import ON_THE_WAY
 from irlang.diff.unfold import is_composed
-from irlang.diff.verdict import NOT_REPEATED
+from irlang.diff.verdict import NOT_REPEATED, at_edge, only_shapes
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw
@@ -37,6 +37,7 @@ from irlang.interp.program import run
 from irlang.lower.called import called
 from irlang.lower.direct import named, operators, signs
 from irlang.lower.lower import lower
+from irlang.lower.target import describe
 from irlang.parser.printer import print_statement
 
 _SHORT = 100  # characters of a title that attributes, or what a framework says, may take
@@ -180,6 +181,9 @@ def _what(found: Found) -> list[str]:
             "**It was not repeated**: run once more in a process that had run nothing else, the "
             "program gave what is expected. What the process had run before may have to do with it."
         )
+    plain = describe(found.target).plain
+    if plain and at_edge(found.others.get(plain, "")) == at_edge(found.verdict.verdict):
+        lines.append(f"{called(plain)} does the same without this mode, which has not made it.")
     if found.cause:
         lines.append(
             f"The target keeps {found.cause}: what else is wrong for that is not reported again."
@@ -381,8 +385,10 @@ def _actual(found: Found) -> list[str]:
     if v.verdict == "crash" and (printed := last_words(found.output)):
         lines += ["", "The last that it printed:", "", *_quoted(printed)]
     for name, array in found.got.items():
-        if 0 < array.size <= _MOST:
-            dtype = dtype_of(graph, name)
+        dtype = dtype_of(graph, name)
+        if only_shapes(found.target):
+            lines += ["", f"- `{name}` has the type {array.dtype} and shape {list(array.shape)}"]
+        elif 0 < array.size <= _MOST:
             lines.append("")
             if name in found.expected:
                 wanted = all_expected(np.asarray(found.expected[name].value), dtype)
@@ -412,7 +418,7 @@ _SAYS = {
     "agrees": "agrees with the definition", "rounding": "agrees with the definition",
     "unstable": "no verdict", "unspecified": "no verdict", "unsupported": "cannot run the program",
     "inaccurate": "differs by more than rounding explains", "wrong": "gives another result",
-    "edge": "gives another result", "nonfinite": "gives NaN or infinity",
+    "edge": "gives another result", "nonfinite": "gives another result",
     "crash": "its process dies", "timeout": "does not answer", "memory": "runs out of memory",
     "refused": "refuses it", "accepted": "runs it", "unconfirmed": "no verdict",
     "inconsistent": "gives another result",
@@ -420,11 +426,22 @@ _SAYS = {
 }  # fmt: skip
 
 
+def _version(found: Found, target: str) -> str:
+    """Of a target, or of the framework of a mode that was asked without it."""
+    of_modes = (v for t, v in found.versions.items() if describe(t).plain == target)
+    return found.versions.get(target) or next(of_modes, found.version)
+
+
 def _others(found: Found) -> list[str]:
     lines = []
     for target, verdict in {found.target: found.verdict.verdict, **found.others}.items():
         said = _SAYS.get(verdict, verdict)
+        if only_shapes(target) and verdict in ("agrees", "rounding"):
+            said = "infers the right type and shape"
         if target == found.plain:
             said = "gives what is expected here"
-        lines.append(f"- {called(target, found.versions.get(target, found.version))}: {said}")
+        if target in found.words:
+            words = first_words(found.words[target], _WIDTH).replace("`", "'")
+            said += f": `{words}`"
+        lines.append(f"- {called(target, _version(found, target))}: {said}")
     return [*lines, f"- {platform.system()} {platform.machine()}"]

@@ -133,9 +133,10 @@ def _finding(folder: Path, found: Mapping[str, Any]) -> str:
         if path.suffix in (".py", ".md", ".nnir")
     )
     others = "; ".join(f"{t} {v}" for t, v in found.get("others", {}).items())
+    said = "invalid as" if found["verdict"] == "accepted" else "said"
     where = f"{found['target']} {found.get('version', '')}"
     facts = [("verdict", worded(found)), ("target", where), ("operator", found["operator"]),
-             ("others", others), ("said", str(found["message"])[:400]),
+             ("others", others), (said, str(found["message"])[:400]),
              ("seed", found["seed"])]  # fmt: skip
     told = "".join(
         f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in facts if value

@@ -184,7 +184,10 @@ class _Writer:
             case eq.Apply(function="select", args=(condition, yes, no)):
                 return self.value(yes if self.value(condition, env) else no, env)
             case eq.Apply():
-                made = apply(expr.function, [self.value(arg, env) for arg in expr.args])
+                args = [self.value(arg, env) for arg in expr.args]
+                if expr.function == "/" and args[1] == 0 and args[0]:  # of a zero with its sign
+                    return math.copysign(args[0], args[0] * math.copysign(1, args[1])) * math.inf
+                made = apply(expr.function, args)
                 return made if isinstance(made, (bool, int)) else float(made)
             case eq.Reduce(kind="count"):
                 return sum(1 for _ in self._inner(expr, env))

@@ -24,6 +24,8 @@ _AROUND = tuple(
         r"\s+Stack trace:\s.*\Z",
         r"\A\S*/\S+:\d+ .*? was false\.\s+",  # a condition of its sources, and their function
         r"\A\S+\.(?:cc|cpp|cu|h|hpp|py):\d+:?\s+",  # a place there
+        r"\Abackend='\w+' raised:\s+(?:\w+Error: )?",  # PyTorch: what compiles, and how to ask more
+        r"\s+(?:Developer debug context|Set TORCHDYNAMO_VERBOSE=1|from user code:)\s.*\Z",
         # OpenVINO: places, a pass, a condition, the node and its shapes
         r"\A(?:Exception from \S+:\d+:\s+)+",
         r"\A\[\w+\] END: .*? CALLBACK HAS THROWN:\s+(?:Exception from \S+:\d+:\s+)*",

@@ -32,7 +32,7 @@ from irlang.diff.outcome import (
     staged,
     with_open,
 )
-from irlang.diff.plainly import Judged, compare_plainly
+from irlang.diff.plainly import Judged, compare_plainly, excuse
 from irlang.diff.rounds import Fruitless
 from irlang.diff.verdict import Verdict, only_shapes
 from irlang.graph import Graph, Node
@@ -106,6 +106,21 @@ class Session:
         """The same workers, one target alone; not to be closed by itself."""
         alone = self.among((target,))
         alone.shares = {target: 1}
+        return alone
+
+    def plainly(self, target: str) -> Session:
+        """A target's framework without the target's mode, which has one (`plain`), as a session of
+        it alone; not to be closed by itself.
+        """
+        known = describe(self.plain[target])
+        alone = self.only(target)
+        alone.targets = (known.name,)
+        alone.workers = {known.name: self._run_by(known, target)}
+        alone.arithmetic = {known.name: self.arithmetic[target]}
+        alone.shares, alone.compiles = {known.name: 1}, {known.name: known.compiles}
+        alone.says_no = {known.name: known.says_no}
+        alone.plain, alone.sooner = {known.name: known.plain}, {known.name: known.sooner}
+        alone._last = {}
         return alone
 
     def slow(self) -> bool:
@@ -302,6 +317,9 @@ class Session:
         return outcome.verdicts[target]
 
     def _compare_plainly(self, target: str, some: list[Judged]) -> None:
+        if self.plain[target]:
+            says_no = describe(self.plain[target]).says_no
+            excuse(target, self.plain[target], some, says_no, partial(self.ran_plainly, target))
         if self.plain[target] and not only_shapes(target):
             own, ran = self.arithmetic[target], partial(self.ran_plainly, target)
             compare_plainly(target, self.plain[target], some, own, ran)
@@ -321,16 +339,20 @@ class Session:
         say how they are run, and one beside it where the process has been told.
         """
         known = describe(mode)
-        plain, worker = known.name, self.workers[target]
-        if ROWS[known.framework].kind != "python":
-            other = self.workers.get(plain) or self._beside.get(plain)
-            worker = other or self._beside.setdefault(plain, Worker(known.worker, self._limits))
+        worker = self._run_by(known, target)
         worker = worker if limits is None else worker.hasty(limits)
         worker.send(programs, self.seconds)
         try:
             return worker.collect()
         except WorkerError as error:
-            raise _unusable(plain, error) from None
+            raise _unusable(mode, error) from None
+
+    def _run_by(self, known: Description, target: str) -> Worker:
+        """The process that runs programs of another mode of a target's framework."""
+        if ROWS[known.framework].kind == "python":
+            return self.workers[target]
+        other = self.workers.get(known.name) or self._beside.get(known.name)
+        return other or self._beside.setdefault(known.name, Worker(known.worker, self._limits))
 
     def can_run(self, case: Case) -> bool:
         """Whether a program of a case can be written for any of the targets."""

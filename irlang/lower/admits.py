@@ -120,6 +120,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
+        "kron": {
+            "ranks": "tf.experimental.numpy.kron as numpy.kron: ones before the smaller shape"
+        },
         "inner": dict.fromkeys(
             _NUMBERS, "tf.experimental.numpy.inner as numpy.inner: with a number it is multiplied"
         ),
@@ -212,7 +215,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "b.rank": "Gemm: C broadcasts",
         },
         "layer_norm": dict.fromkeys(
-            ("gamma.rank", "beta.rank"), "LayerNormalization: Scale and B broadcast to X"
+            ("gamma", "beta", "gamma.rank", "beta.rank"),
+            "LayerNormalization: Scale and B broadcast to X",
+        ),
+        "rms_norm": dict.fromkeys(
+            ("gamma", "gamma.rank"), "RMSNormalization: Scale broadcasts to X"
         ),
         "relu": {"max_value": "Clip: where min is above max, all is max"},
         "embedding": {
@@ -244,8 +251,13 @@ _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 # Operators of a target's own that take no more than the definition, where another of them does:
-# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel.
-_STRICTER = {("tf", "batch_norm"): "fused_batch_norm"}
+# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel;
+# gamma and beta of ONNX Runtime's norms of sums are 1D tensors of hidden_size elements.
+_STRICTER = {
+    ("tf", "batch_norm"): "fused_batch_norm",
+    ("onnxruntime", "layer_norm"): "SkipLayerNormalization",
+    ("onnxruntime", "rms_norm"): "SkipSimplifiedLayerNormalization",
+}
 
 
 def admitted(target: str, operator: str, code: str, called: Collection[str] = ()) -> str:

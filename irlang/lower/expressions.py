@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 
 from irlang import equations as eq
-from irlang.dtypes import integer_range
+from irlang.dtypes import DTYPES, integer_range
 from irlang.kinds import join
 from irlang.kinds import kind as kind_of
 from irlang.lower.gather import gather
@@ -96,7 +96,7 @@ class Expressions(ABC):
         """A term as a value that broadcasts over `axes`."""
         if isinstance(term, Known):
             lead = next((i for i, axis in enumerate(axes) if axis in term.axes), len(axes))
-            return self.builder.constant(self.array(term, axes[lead:]), dtype)
+            return self.builder.constant(_within(self.array(term, axes[lead:]), dtype), dtype)
         value = self.builder.cast(term.value, dtype)
         lead = next((i for i, axis in enumerate(axes) if axis in term.axes), len(axes))
         shape = tuple(self.extents[axis] if axis in term.axes else 1 for axis in axes[lead:])
@@ -408,6 +408,18 @@ def _may_leave(function: str, args: Sequence[Term]) -> bool:
     known = [arg.array for arg in args if isinstance(arg, Known)]
     far = any((np.abs(array.astype(np.float64)) >= _FAR).any() for array in known)
     return far and function in _GROWING and len(known) < len(args)
+
+
+def _within(array: Array, dtype: str) -> Array:
+    """Numbers that stand in a program as they are. Refuses what is finite and beyond its type: it
+    would be an infinity there, and the target would be blamed for it.
+    """
+    known = DTYPES[dtype]
+    if known.kind == "real" and array.dtype.kind == "f":
+        largest = known.largest * (1 + known.unit / 2)  # what rounds to it is below
+        if bool((np.isfinite(array) & (np.abs(array) > largest)).any()):
+            raise Unsupported(f"its definition has a number beyond {dtype}")
+    return array
 
 
 def _held(function: str, arrays: Sequence[Array]) -> None:

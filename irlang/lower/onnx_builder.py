@@ -200,8 +200,10 @@ class OnnxBuilder:
 
     def constant(self, array: Array, dtype: str) -> Value:
         """An initializer; equal ones are one. What the type cannot hold is infinite in it, and any
-        number where it is one of integers.
+        number where it is one of integers. Raises `Unsupported` of whole numbers beyond 64 bits.
         """
+        if dtype == "i64" and np.asarray(array).dtype in (np.uint64, np.object_):
+            _require_fits(np.asarray(array).ravel().tolist())
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         sizes = dtype == "i64" and stored.ndim == 1  # a shape without axes is one

@@ -195,7 +195,7 @@ ROWS = {
         ),
         Row(
             "mxnet", ("mxnet",), "", "python", "MXNet, operator by operator",
-            says_no="not implemented!|Unknown type enum",
+            says_no="not implemented!|Unknown type enum|If not using CUDNN, only",
             alone="irlang target add mxnet-1.6 --pip mxnet==1.6.0 numpy==1.23.5",
         ),
         Row(

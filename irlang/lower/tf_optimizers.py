@@ -99,15 +99,18 @@ def _ftrl(call: Tf) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Where the optimizers are, and what makes a variable of a tensor, and a tensor of it."""
+    """Where the optimizers are, and what makes a variable of a tensor (in the place of `{}`), and a
+    tensor of it. On PyTorch a variable of Keras shares the memory of its tensor, which a step would
+    change with it.
+    """
 
     optimizers: str
     variable: str
     tensor: str
 
 
-_TF = _Words("tf.keras.optimizers", "tf.Variable", "tf.convert_to_tensor")
-_KERAS = _Words("keras.optimizers", "keras.Variable", "ops.convert_to_tensor")
+_TF = _Words("tf.keras.optimizers", "tf.Variable({})", "tf.convert_to_tensor")
+_KERAS = _Words("keras.optimizers", "keras.Variable(ops.copy({}))", "ops.convert_to_tensor")
 
 
 def _step(row: _Row, words: _Words) -> Callable[[Tf], list[Value] | None]:
@@ -121,7 +124,7 @@ def _step(row: _Row, words: _Words) -> Callable[[Tf], list[Value] | None]:
         if count < 1 or (decay and not call["decoupled"]):
             return None
         build = call.build
-        x = build.once(f"{words.variable}({call.text('x')})", call.out.shape, "f32", "p")
+        x = build.once(words.variable.format(call.text("x")), call.out.shape, "f32", "p")
         made = invoke(
             f"{words.optimizers}.{row.name}",
             learning_rate=float(np.float32(rate)), **({"weight_decay": decay} if decay else {}),

@@ -24,7 +24,9 @@ def _embedding(call: Torch) -> Value:
     return call.value(invoke("F.embedding", ids, call.input("table")))
 
 
-def _unravel(call: Torch) -> Value:
+def _unravel(call: Torch) -> Value | None:
+    if not call["shape"]:
+        return None  # no places, which are not stacked
     found = invoke("torch.unravel_index", call.input("ids"), tuple(call["shape"]))
     stacked = Value(f"torch.stack({found})", call.out.shape, "i64")
     return call.build.cast(stacked, call.out.dtype)
