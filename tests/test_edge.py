@@ -10,6 +10,7 @@ from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.programs import EDGE, fed, make_case, program_seed
+from irlang.diff.promised import ruled_out
 from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
 from irlang.diff.weighing import differentiated
@@ -263,12 +264,17 @@ def test_where_formulas_of_the_field_differ_there_is_no_verdict(
     assert np.isinf(np.broadcast_to(ball.bound, 2)).tolist() == open_
 
 
-def test_a_mean_of_nothing_is_open() -> None:
-    """ONNX says that it is undefined; others give NaN."""
+def test_a_mean_of_nothing_is_nan_where_that_is_documented() -> None:
+    """NumPy, PyTorch and TensorFlow have it; ONNX says that it is undefined."""
     made = case("x: f32[2, 0]", "reduce_mean(x; axes = [1])")
     made.inputs["x"] = np.zeros((2, 0), np.float32)
-    (ball,) = made.oracle().values()
-    assert np.isinf(np.broadcast_to(ball.bound, 2)).all()
+    found = made.oracle()
+    (ball,) = found.values()
+    assert np.isnan(np.broadcast_to(ball.value, 2)).all()
+    assert not np.broadcast_to(ball.bound, 2).any()
+    whole = Case(made.graph, made.inputs, made.params, made.catalog)
+    for target, promises in (("torch", True), ("tf", True), ("onnxruntime", False)):
+        assert (ruled_out(made.graph, whole, found, target) == "") == promises
 
 
 def test_elimination_may_subtract_infinities() -> None:
