@@ -61,13 +61,12 @@ _OSCILLATING = {
     for digit, order in (("0", "zero"), ("1", "one"))
 }
 
+_FAMILIES = ("hermite_h", "hermite_he", "laguerre_l", "legendre_p")
+_CHEBYSHEV = tuple(f"chebyshev_{kind}" for kind in "tuvw")
 _POLYNOMIALS = {
-    **{f"chebyshev_polynomial_{kind}": (kind, False) for kind in "tuvw"},
-    **{f"shifted_chebyshev_polynomial_{kind}": (kind, True) for kind in "tuvw"},
-    "hermite_polynomial_h": ("h", False),
-    "hermite_polynomial_he": ("he", False),
-    "laguerre_polynomial_l": ("l", False),
-    "legendre_polynomial_p": ("p", False),
+    f"{'shifted_' * shifted}{family.replace('_', '_polynomial_')}": (family, shifted)
+    for families, shifted in (((*_CHEBYSHEV, *_FAMILIES), False), (_CHEBYSHEV, True))
+    for family in families
 }
 
 

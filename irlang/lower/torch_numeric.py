@@ -47,20 +47,11 @@ def _bessel(kind: str) -> Native:
     return Native(f"torch.special.bessel_{kind}0, bessel_{kind}1", rule, constant=("x",))
 
 
-_POLYNOMIALS = {
-    **{kind: f"chebyshev_polynomial_{kind}" for kind in "tuvw"},
-    "h": "hermite_polynomial_h",
-    "he": "hermite_polynomial_he",
-    "l": "laguerre_polynomial_l",
-    "p": "legendre_polynomial_p",
-}
-
-
 def _polynomial(call: Torch) -> Value | None:
     """Its results are constants to autograd; there are no kernels of 16 bits."""
     if call.out.dtype not in ("f32", "f64"):
         return None
-    function = ("shifted_" if call["shifted"] else "") + _POLYNOMIALS[call["family"]]
+    function = ("shifted_" if call["shifted"] else "") + call["family"].replace("_", "_polynomial_")
     return call.value(invoke(f"torch.special.{function}", call.input("x"), call["n"]))
 
 
