@@ -25,7 +25,8 @@ from irlang.graph import Graph
 from irlang.interp import exact, reference
 from irlang.interp.draws import open_values
 from irlang.interp.gradient import gradients
-from irlang.interp.program import run
+from irlang.interp.plain import load
+from irlang.interp.program import given_ball, run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.laws import LAWS
@@ -132,7 +133,9 @@ def _exactly(expansion: Any, feeds: Any) -> dict[str, Any]:
 def promises(made: Case, given: dict[str, Array]) -> list[str]:
     """What the results of the only call are not, by messages."""
     node = made.graph.nodes[-1]
-    fed = {name: given[name] for name in node.operands()}
+    values = made.graph.values
+    arrays = {name: load(values[name], given[name]) for name in node.operands()}
+    fed = {name: given_ball(values[name], array) for name, array in arrays.items()}
     return [v.message for v in broken_promises(made, node, fed, given, "t")]
 
 

@@ -121,7 +121,7 @@ def judge_call(
         wider += made
     if open_:
         return _judge_open(case, node, local, given, target, arithmetic)
-    broken = broken_promises(case, node, fed, given, target, arithmetic)
+    broken = broken_promises(case, node, local, given, target, arithmetic)
     if broken:
         return broken
     dtype, rounded = precision(case.graph), bool(rougher and arithmetic.factors)
@@ -178,26 +178,23 @@ def _are_declared(
 def broken_promises(
     case: Case,
     node: Node,
-    fed: Mapping[str, Array],
+    fed: Mapping[str, Ball],
     given: Mapping[str, Array],
     target: str,
     arithmetic: Arithmetic = STANDARD,
 ) -> list[Verdict]:
     """Verdicts on results of a call that are not as its definition ensures of all of them, those of
-    which it leaves open what they are among them. fed: its operands, as the target had them.
+    which it leaves open what they are among them. fed: its operands, as the target may have had
+    them.
     """
     expansion = node.expansion(case.catalog)
     if not expansion.ensures or expansion.is_open or only_shapes(target):
         return []
     values = case.graph.values
     results = {formal: v for formal, v in node.results().items() if v in given}
-    if not _are_declared(values, {**fed, **{v: given[v] for v in results.values()}}, target):
+    if not _are_declared(values, {v: given[v] for v in results.values()}, target):
         return []  # which is judged by itself
-    loaded = {name: load(values[name], array) for name, array in fed.items()}
-    feeds = {
-        formal: given_ball(values[name], loaded[name], arithmetic)
-        for formal, name in node.feeds().items()
-    }
+    feeds = {formal: fed[name] for formal, name in node.feeds().items()}
     gave = {formal: load(values[name], given[name]) for formal, name in results.items()}
     dtype = call_precision(expansion, precision(case.graph))
     clauses = ensured.judge(expansion, {**feeds, **gave}, dtype, gave, arithmetic)

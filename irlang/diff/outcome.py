@@ -27,7 +27,8 @@ from irlang.dtypes import DTYPES
 from irlang.gen.extreme import has_extreme
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
-from irlang.interp.program import balls, precision
+from irlang.interp.plain import load
+from irlang.interp.program import balls, given_ball, precision
 from irlang.lower.pool import Result
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -182,7 +183,8 @@ def _with_promises(
     told: dict[str, Verdict] = {}
     for node in graph.nodes:
         if node.expansion(case.catalog).ensures and is_given(node, case):
-            fed = {name: case.values[name] for name in node.operands()}
+            arrays = {n: load(graph.values[n], case.values[n]) for n in node.operands()}
+            fed = {n: given_ball(graph.values[n], array, own) for n, array in arrays.items()}
             given = {v: result.outputs[shown[v]] for v in node.outputs if v in shown}
             broken = broken_promises(replace(case, graph=graph), node, fed, given, target, own)
             told.update((shown[one.name], one) for one in broken)
