@@ -15,7 +15,8 @@ from irlang.dtypes import DTYPES
 from irlang.equations import Apply, Const, Index, Read, Reduce, Size, TensorInfo
 from irlang.interp import exact
 from irlang.interp.exact_scalar import apply
-from irlang.scalar import SCALARS, WHOLE, Scalar
+from irlang.scalar import SCALARS, WHOLE
+from irlang.scalar_row import Scalar
 
 R, J = Index("i"), Index("j")
 EDGES = [math.nan, math.inf, -math.inf, 0.0, -1.0, 1.0, 2.5, -2.5, 1e300, -1e300, 1e-300, 3.0, -0.5]

@@ -194,16 +194,31 @@ def broken_promises(
     results = {formal: v for formal, v in node.results().items() if v in given}
     if not _are_declared(values, {v: given[v] for v in results.values()}, target):
         return []  # which is judged by itself
-    feeds = {formal: fed[name] for formal, name in node.feeds().items()}
-    gave = {formal: load(values[name], given[name]) for formal, name in results.items()}
-    dtype = call_precision(expansion, precision(case.graph))
-    clauses = ensured.judge(expansion, {**feeds, **gave}, dtype, gave, arithmetic)
+    clauses = _clauses(case, node, fed, results, given, arithmetic)
     broken = [clause for clause in clauses if not clause.holds]
     told = {formal: one.message for one in reversed(broken) for formal in one.results}
     return [
         Verdict(results[formal], target, "wrong", message=message)
         for formal, message in told.items()
     ]
+
+
+def _clauses(
+    case: Case,
+    node: Node,
+    fed: Mapping[str, Ball],
+    named: Mapping[str, str],
+    given: Mapping[str, Array],
+    arithmetic: Arithmetic,
+) -> list[ensured.Clause]:
+    """What a definition ensures of a call, judged. named: the values that are its results, by the
+    definition's names; given: what a target gave for them.
+    """
+    results = {f: load(case.graph.values[value], given[value]) for f, value in named.items()}
+    feeds = {formal: fed[name] for formal, name in node.feeds().items()}
+    expansion = node.expansion(case.catalog)
+    dtype = call_precision(expansion, precision(case.graph))
+    return ensured.judge(expansion, {**feeds, **results}, dtype, results, arithmetic)
 
 
 def _judge_open(
@@ -222,11 +237,7 @@ def _judge_open(
     ]
     if only_shapes(target) or any(v.verdict in FINDINGS for v in shapes):
         return shapes
-    results = {formal: load(values[value], given[value]) for formal, value in named.items()}
-    feeds = {formal: fed[name] for formal, name in node.feeds().items()}
-    expansion = node.expansion(case.catalog)
-    dtype = call_precision(expansion, precision(case.graph))
-    clauses = ensured.judge(expansion, {**feeds, **results}, dtype, results, arithmetic)
+    clauses = _clauses(case, node, fed, named, given, arithmetic)
     verdicts = []
     for formal, value in named.items():
         own = [clause for clause in clauses if formal in clause.results]

@@ -25,7 +25,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
-from irlang.diff.lost import is_early, told_plainly, told_sooner
+from irlang.diff.lost import is_early, plain_of, told_by
 from irlang.diff.pace import PACE
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
@@ -283,11 +283,14 @@ def _still_asked(
     whether what the framework takes plainly waits.
     """
     graphs = {one.number: spoiled[one.number][1].graph for one in asked}
-    plainly = told_plainly(session, programs, target, graphs, cases, _PATIENCE)
+    told = functools.partial(
+        told_by, session=session, programs=programs, target=target, cases=cases
+    )
+    plainly = told(plain_of(session, target), graphs=graphs, limits=_PATIENCE)
     if plainly and (only_shapes(target) or early):
         asked = [one for one in asked if not _is_taken(plainly.get(one.number))]
     graphs = {one.number: graphs[one.number] for one in asked if one.direct}
-    sooner = told_sooner(session, programs, target, graphs, cases, _PATIENCE)
+    sooner = told(session.sooner[target], graphs=graphs, limits=_PATIENCE)
     lost = {n: result for n, result in sooner.items() if result.status == "refused"}
     return [one for one in asked if one.number not in lost], plainly, lost
 

@@ -32,44 +32,26 @@ def is_early(target: str, ops: Sequence[str], first: int | None) -> bool:
     return first is not None and first < len(breakable(builtin(), names, narrower(target)))
 
 
-def told_plainly(
-    session: Session,
-    programs: Programs,
-    target: str,
-    graphs: Mapping[int, Graph],
-    cases: Sequence[Case],
-    limits: Limits,
-) -> dict[int, Result]:
-    """What becomes of some calls in a mode's framework without it, by their numbers; nothing of a
-    target that is no mode which compiles, or infers shapes alone. cases: by number, of these and
-    others. limits: of each.
+def plain_of(session: Session, target: str) -> str:
+    """The target that is asked first, as it runs a framework without the target's mode; empty where
+    that is no mode which compiles, or infers shapes alone.
     """
-    if not (session.compiles[target] or only_shapes(target)):
-        return {}
-    return _told(session, programs, session.plain[target], target, graphs, cases, limits)
+    asks = session.compiles[target] or only_shapes(target)
+    return session.plain[target] if asks else ""
 
 
-def told_sooner(
-    session: Session,
-    programs: Programs,
-    target: str,
-    graphs: Mapping[int, Graph],
-    cases: Sequence[Case],
-    limits: Limits,
-) -> dict[int, Result]:
-    """Likewise in a mode that refuses what this one does in a part of its time, if there is one."""
-    return _told(session, programs, session.sooner[target], target, graphs, cases, limits)
-
-
-def _told(
-    session: Session,
-    programs: Programs,
+def told_by(
     mode: str,
+    session: Session,
+    programs: Programs,
     target: str,
     graphs: Mapping[int, Graph],
     cases: Sequence[Case],
     limits: Limits,
 ) -> dict[int, Result]:
+    """What becomes of some calls in another mode of a target's framework, by their numbers; nothing
+    where no mode is named. cases: by number, of these and others. limits: of each.
+    """
     lowered = {n: programs.own(mode, one) for n, one in graphs.items()} if mode else {}
     asked = {
         n: Program(made.kind, made.code, cases[n].inputs, made.params)

@@ -28,7 +28,8 @@ from irlang.interp.interval import (
     truth,
     wrapped,
 )
-from irlang.scalar import SCALARS, Scalar
+from irlang.scalar import SCALARS
+from irlang.scalar_row import Scalar
 
 _INF = math.inf
 _FEW = 2  # whole numbers, beside the first, that a function takes

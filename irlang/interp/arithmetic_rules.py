@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irlang.interp.interval import INT64, Piece
-from irlang.scalar import SCALARS, WHOLE, Scalar
+from irlang.scalar import SCALARS, WHOLE
+from irlang.scalar_row import Scalar
 
 if TYPE_CHECKING:
     from irlang.interp.arithmetic import Arithmetic

@@ -21,7 +21,8 @@ from irlang.interp.ball_arithmetic import BallArithmetic
 from irlang.interp.ball_decisions import BallDecisions
 from irlang.interp.ball_sure import exactly, is_zero
 from irlang.interp.overflow import exceeding
-from irlang.scalar import SCALARS, WHOLE, Scalar
+from irlang.scalar import SCALARS, WHOLE
+from irlang.scalar_row import Scalar
 from irlang.special import polygamma_terms, steepest_polygamma
 
 _STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})

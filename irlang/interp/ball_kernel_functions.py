@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from irlang.interp.kernel_functions import HELPERS as PLAIN
 from irlang.interp.kernel_functions import ON_REALS
-from irlang.scalar import SCALARS, Scalar
+from irlang.scalar import SCALARS
+from irlang.scalar_row import Scalar
 
 # The slope, and how fast it grows: |f''| <= c |f'|, so that |f'(a + t)| <= |f'(a)| exp(c t), and
 # f moves by no more than f' r (1 + c r) while c r <= 1. That of erf is the largest in the ball.

@@ -21,7 +21,8 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
 from irlang.interp.selected import Selected
-from irlang.scalar import SCALARS, Scalar
+from irlang.scalar import SCALARS
+from irlang.scalar_row import Scalar
 
 _ROUGH = 2.0**-40  # of functions and sums in double precision
 _STEPS = 512  # into which the way of a function is cut

@@ -15,7 +15,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.interp.ball import Ball
-from irlang.scalar import Scalar
+from irlang.scalar_row import Scalar
 
 
 def exceeding(row: Scalar, args: list[Ball], value: Any, limit: float) -> tuple[Any, Any]:

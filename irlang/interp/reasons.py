@@ -9,7 +9,8 @@ import numpy as np
 
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers
-from irlang.scalar import SCALARS, Scalar
+from irlang.scalar import SCALARS
+from irlang.scalar_row import Scalar
 
 _BESIDE = 2.0**-10  # from a number at which a function may be infinite
 # How the operands of what may become too large are told, and what comes of them.

@@ -46,9 +46,9 @@ _SIGNS = {
     ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
     ast.BitOr: "|", ast.BitXor: "^",
 }  # fmt: skip
-# Which put parts of weights into the order of the target's own, or into one, or into a layer.
+# Which put parts of weights into the order of the target's own, or into one.
 _CHOOSING = frozenset(
-    {"gather", "take", "index_select", "concat", "concatenate", "Gather", "Concat", "build"}
+    {"gather", "take", "index_select", "concat", "concatenate", "Gather", "Concat"}
 )
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.

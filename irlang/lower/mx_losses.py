@@ -21,14 +21,21 @@ _WIDE = ("f32", "f64")
 def _loss(call: Mx, kind: str, values: list[Value | str], *, new: bool, **options: Any) -> str:
     """The text of a loss. new: whether it takes arrays of `mx.np`; others compute with those of
     `mx.nd` alone, and refuse, as blocks, to give anything while there are arrays of `mx.np`.
+    values: tensors, and texts of what is none.
     """
     made = invoke(f"mx.gluon.loss.{kind}", **options)
-    receiver = call.build.receiver
-    given = [value if isinstance(value, str) else receiver(value) for value in values]
-    if new:
-        return f"{made}({', '.join(given)})"
-    old = (text if text == "None" else f"{text}.as_nd_ndarray()" for text in given)
-    return f"{made}.hybrid_forward(mx.nd, {', '.join(old)}).as_np_ndarray()"
+    there = "" if new else ".as_nd_ndarray()"
+    given = ", ".join(
+        value if isinstance(value, str) else f"{call.build.receiver(value)}{there}"
+        for value in values
+    )
+    return f"{made}({given})" if new else f"{made}.hybrid_forward(mx.nd, {given}).as_np_ndarray()"
+
+
+def _reduced(call: Mx, text: str) -> Value:
+    """What a loss gives, of samples, in one number where that is asked for."""
+    reduction = call["reduction"]
+    return call.value(text if reduction == "none" else invoke(f"mx.np.{reduction}", text))
 
 
 def _elements(
@@ -55,7 +62,7 @@ def _elements(
         text = _loss(call, kind, said, new=new, **given)
         if reduction == "none" or not x.rank:
             return call.value(f"{text}.reshape({x.shape})")
-        return call.value(invoke(f"mx.np.{reduction}", text))
+        return _reduced(call, text)
 
     return Native(f"mx.gluon.loss.{kind}", rule)
 
@@ -74,8 +81,7 @@ def _classes(target: str) -> Callable[[Mx], Value | None]:
             return None
         options = {"axis": call["axis"], "sparse_label": None if target == "labels" else False}
         text = _loss(call, "SoftmaxCrossEntropyLoss", [x, call.input(target)], new=True, **options)
-        reduction = call["reduction"]
-        return call.value(text if reduction == "none" else invoke(f"mx.np.{reduction}", text))
+        return _reduced(call, text)
 
     return rule
 
@@ -85,11 +91,8 @@ def _poisson(call: Mx) -> Value | None:
     if call["reduction"] != "mean" or x.dtype not in _WIDE or not x.rank or not all(x.shape):
         return None
     options = {"from_logits": bool(call["log_input"]), "compute_full": bool(call["full"]) or None}
-    made = invoke("mx.gluon.loss.PoissonNLLLoss", **options)
-    receiver = call.build.receiver
-    given = [f"{receiver(v)}.as_nd_ndarray()" for v in (x, call.input("target"))]
-    text = f"{made}.hybrid_forward(mx.nd, {', '.join(given)}, epsilon={float(call['eps'])})"
-    return call.value(f"{text}.as_np_ndarray().reshape(())")
+    values: list[Value | str] = [x, call.input("target"), f"epsilon={float(call['eps'])}"]
+    return call.value(f"{_loss(call, 'PoissonNLLLoss', values, new=False, **options)}.reshape(())")
 
 
 def _ctc(call: Mx) -> Value | None:
