@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
-from irlang.diff import handed, invalid
+from irlang.diff import answers, breach, handed, invalid
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
 from irlang.diff.handed import Programs, is_handed_over, is_telling
@@ -66,7 +66,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
         return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
 
     monkeypatch.setattr(handed, "lower", deadly)
-    monkeypatch.setattr(invalid, "_FATAL", set())
+    monkeypatch.setattr(breach, "_FATAL", set())
     with Session(("torch",)) as session:
         (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
         assert counts["torch"]["crash"] >= 1 + len(others)  # each requirement is told of once
@@ -117,7 +117,7 @@ def test_an_end_that_comes_of_what_ran_before_is_said_not_to_be_repeated(
         return replace(made, code=f"{LAST_STRAW}\n{made.code!s}")
 
     monkeypatch.setattr(handed, "lower", fragile)
-    monkeypatch.setattr(invalid, "_FATAL", set())
+    monkeypatch.setattr(breach, "_FATAL", set())
     with Session(("torch",)) as session:
         found, _ = judge_invalid(session, builtin(), SEEDS[:12], ("softplus", "matmul"))
         ends = [(seed, one) for seed, one in found if one.verdict.verdict == "crash"]
@@ -165,10 +165,10 @@ def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_ask
         return replace(made, code=f"import time\ntime.sleep(60)\n{made.code}")
 
     monkeypatch.setattr(handed, "lower", endless)
-    monkeypatch.setattr(invalid, "_FATAL", set())
-    monkeypatch.setattr(invalid, "_SILENT", set())
-    monkeypatch.setattr(invalid, "_PATIENCE", Limits(seconds=0.5))
-    monkeypatch.setattr(invalid, "is_huge", lambda _: huge)
+    monkeypatch.setattr(breach, "_FATAL", set())
+    monkeypatch.setattr(breach, "_SILENT", set())
+    monkeypatch.setattr(invalid, "PATIENCE", Limits(seconds=0.5))
+    monkeypatch.setattr(answers, "is_huge", lambda _: huge)
     with Session(("torch",), Limits(seconds=2.0)) as session:
         found, counts = judge_invalid(session, builtin(), range(1), ("softplus",))
         assert set(counts["torch"]) == {"late" if huge else "timeout"}
@@ -298,7 +298,7 @@ def test_what_is_accepted_in_one_way_may_end_a_process_in_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A quotient that wraps is told of; another that ends a process is told of as well."""
-    monkeypatch.setattr(invalid, "_FATAL", set())
+    monkeypatch.setattr(breach, "_FATAL", set())
     turns = (_turn(builtin(), ("divide",), "torch", n)[1] for n in range(8))
     place = next(n for n, one in enumerate(turns) if one and one.name == "quotient")
     accepted = ("torch", "accepted", "divide", "quotient", "a b", "")
