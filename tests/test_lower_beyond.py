@@ -14,7 +14,9 @@ import irlang
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
 from irlang.gen.judge import judge
+from irlang.lower.expressions import _held
 from irlang.lower.lower import lower
+from irlang.lower.value import Unsupported
 
 CALLS = (
     ("slice(x; begin = [0], end = [{}], axes = [2], step = [1])", 4),
@@ -112,3 +114,11 @@ def test_a_diagonal_beyond_64_bits_is_no_other(session: Session, number: int, up
     fed = {"x": np.ones((1, 1), np.float32)}
     (outcome,) = session.compare([Case(model.graph, fed, {}, model.catalog)])
     assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees"]
+
+
+def test_a_divisor_of_zero_counts_nothing() -> None:
+    """A quotient of what is known when a program is written has none to be held to there."""
+    far, none = np.array([2**62, 2**62]), np.array([0, 1])
+    _held("//", [far, none])
+    with pytest.raises(Unsupported, match="64 bits"):
+        _held("//", [np.array([-(2**63)]), np.array([-1])])

@@ -359,7 +359,7 @@ def test_onnx_is_not_given_numbers_that_its_attributes_round(call: str) -> None:
 
 def test_nor_lists_of_such_numbers() -> None:
     for dtype, numbers in (("f64", [0.5, 0.1]), ("f64", [0.5]), ("f32", [0.5, 0.1])):
-        builder = OnnxBuilder(["x"], Runtime())
+        builder = OnnxBuilder({}, ["x"], Runtime())
         types = [TensorInfo((1,), dtype)]
         if 0.1 in numbers and dtype == "f64":
             with pytest.raises(Unsupported, match="activation_alpha is a float32"):
@@ -431,7 +431,7 @@ def test_what_no_integer_type_holds_is_for_onnx_runtime_to_convert(
     numbers: list[float], dtype: str, kept: bool
 ) -> None:
     """A constant is converted beforehand; of such numbers NumPy would make its own."""
-    builder = OnnxBuilder(["x"], Runtime())
+    builder = OnnxBuilder({}, ["x"], Runtime())
     made = builder.cast(builder.constant(np.array(numbers), "f64"), dtype)
     assert made.dtype == dtype
     assert (made.text.startswith("constant")) == kept

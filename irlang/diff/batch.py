@@ -58,7 +58,7 @@ _SHORT = 0.01  # seconds that count as none
 # Of each, to begin with: a slow target has found something before a fast one has all.
 _FEWER = 1 / 8
 _FEWEST = 1 / 16  # in any turn, and to begin with where all targets take seconds over a program
-_USUAL, _WAYS = 3, 7  # one in so many programs is written in one of so many other ways
+_USUAL, _WAYS = 3, 11  # one in so many programs is written in one of so many other ways
 
 Run: TypeAlias = tuple[Case, Outcome]
 

@@ -164,6 +164,9 @@ def _what(found: Found) -> list[str]:
     size = f"{elements} element{'s' * (elements != 1)} of input"
     count = f"{len(nodes)} call{'s' * (len(nodes) != 1)}"
     lines = [f"The program below has {count} ({calls}) and {size}."]
+    lowered = program_of(found, found.target)
+    if lowered is not None and lowered.loose:
+        lines.append("The sizes of its inputs are not known before it is run.")
     if " + " in found.operator and found.verdict.verdict in _LOST:
         lines.append("With fewer calls it was not seen: it is these together that show it.")
     elif " + " in found.operator:

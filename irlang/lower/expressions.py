@@ -428,7 +428,12 @@ def _held(function: str, arrays: Sequence[Array]) -> None:
     """
     if all((np.abs(array.astype(np.float64)) < _SAFE).all() for array in arrays):
         return
-    whole = np.asarray(SCALARS[function].numpy(*(array.astype(object) for array in arrays)))
+    known = SCALARS[function]
+    wide: Sequence[Array] = np.broadcast_arrays(*(array.astype(object) for array in arrays))
+    if known.poles is not None:  # where there is no number, and Python raises
+        there = ~np.broadcast_to(known.poles(*arrays), wide[0].shape)
+        wide = [array[there] for array in wide]
+    whole = np.asarray(known.numpy(*wide))
     least, greatest = integer_range("i64")
     if not all(least <= number <= greatest for number in whole.flat):
         raise Unsupported(_BEYOND)

@@ -55,7 +55,8 @@ class Lowered:
     differentiate, and the operator that has no derivative there. native: the nodes that became an
     operator of the target's own. watched: whether results have gradients too. slopes: how gradients
     are written without functions, where they can be. dared: whether the target is handed a form
-    that it may refuse. turned: whether it is another program than at the usual turn.
+    that it may refuse. turned: whether it is another program than at the usual turn. loose: whether
+    the sizes of its inputs are not known before it is run.
     """
 
     target: str
@@ -72,6 +73,7 @@ class Lowered:
     slopes: python_program.Slopes | None = None
     dared: bool = False
     turned: bool = False
+    loose: bool = False
 
     @property
     def refusal(self) -> str:
@@ -176,10 +178,11 @@ def lower(
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native), dared=builder.dared,
-        turned=builder.runtime.is_elder
+        turned=builder.runtime.is_elder or builder.loosened
         or _has_turned(
             graph, body.native, in_turn(to_onnx.TABLE, graph.operators(), manner), to_onnx.TABLE
         ),
+        loose=builder.loosened,
     )  # fmt: skip
 
 
@@ -229,6 +232,8 @@ def _python(
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     builder.sloped = gradients
+    loose = layout.loose if manner.loose and not gradients else None
+    layout = loose or layout
     compiled = layout.decorator or layout.wrapper
     table = in_turn(row.table, graph.operators(), manner, target.release, bool(compiled))
     body = spell(
@@ -238,7 +243,7 @@ def _python(
     )  # fmt: skip
     code, fixed = "", False
     if not body.unsupported:
-        fixed = manner.fixed and bool(layout.fixed) and not gradients and _may_be_fixed(graph)
+        fixed = manner.fixed and not gradients and _may_be_fixed(graph, layout)
         code = python_program.program(graph, builder, body, layout, gradients, watched, fixed)
     arrays = {
         name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
@@ -250,17 +255,18 @@ def _python(
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
         None if compiled else layout.slopes, builder.dared,
-        fixed or builder.laid or _has_turned(graph, body.native, table, row.table),
+        fixed or builder.laid or bool(loose) or _has_turned(graph, body.native, table, row.table),
+        bool(loose),
     )  # fmt: skip
 
 
-def _may_be_fixed(graph: Graph) -> bool:
+def _may_be_fixed(graph: Graph, layout: python_program.Layout) -> bool:
     """Whether parameters may be constants: where one call reads another those of both are put
     together, which rounds otherwise.
     """
     made = {name for node in graph.nodes for name in node.outputs}
     apart = all(made.isdisjoint(node.operands()) for node in graph.nodes)
-    return apart and bool(python_program.parameters(graph))
+    return bool(layout.fixed) and apart and bool(python_program.parameters(graph))
 
 
 def _has_turned(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_FIRM = 7  # turns at which sizes are as they are
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -24,6 +26,11 @@ class Manner:
     def fixed(self) -> bool:
         """Whether parameters are constants of what is compiled, and not arguments of it."""
         return self.turn % 2 == 1
+
+    @property
+    def loose(self) -> bool:
+        """Whether sizes are not known before a program is run."""
+        return self.turn > _FIRM
 
     @property
     def words(self) -> int:

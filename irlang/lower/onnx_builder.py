@@ -12,8 +12,10 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
+from irlang.lower.onnx_composed import COMPOSED
 from irlang.lower.onnx_file import CONTRIBUTED, File, OnnxNode, code_of, serialized
 from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
+from irlang.lower.onnx_measured import with_measured
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -51,6 +53,8 @@ _TRUTH = frozenset(
         "Xor",
     }
 )
+# What decides by their values how many elements there are: fewer than a definition has.
+_COUNTING = frozenset(("NonMaxSuppression", "NonZero", "Unique", "Compress"))
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 
 
@@ -76,11 +80,28 @@ def _require_fits(numbers: Sequence[int]) -> None:
 class OnnxBuilder:
     """Implements `irlang.lower.value.Builder`; a value's text is its name."""
 
-    def __init__(self, taken: Sequence[str], runtime: Runtime, bold: bool = False) -> None:
+    def __init__(
+        self,
+        given: Mapping[str, Value],
+        outputs: Sequence[str],
+        runtime: Runtime,
+        bold: bool = False,
+        loose: bool = False,
+        measures: bool = False,
+    ) -> None:
+        """given: the inputs and parameters, by name. loose: whether the sizes of inputs are not
+        known before the file is run. measures: whether numbers that equal a size of a tensor are
+        read from it.
+        """
         self.runtime = runtime
         self.bold, self.dared = bold, False
+        self.loose, self.measures = loose, measures
+        self.measured = 0  # how many sizes are read from tensors
         self.gone = False  # whether an operator was wanted that an older opset has
-        self._taken = set(taken)
+        self._taken = {*given, *outputs}
+        self._given = list(given.values())
+        # of what is given, and follows from it and constants by operators that count no elements
+        self._shapes = {value.text: value.shape for value in given.values()}
         self._nodes: list[OnnxNode] = []
         self._count = 0
         self._made: set[str] = set()
@@ -108,6 +129,8 @@ class OnnxBuilder:
     ) -> list[Value]:
         """Any operator as it is; one value for every type."""
         inputs, attributes = self._as_of_the_opset(op, list(inputs), attributes)
+        if self.measures:
+            inputs = with_measured(self, op, inputs)
         try:
             self.runtime.require(op, attributes)
         except Gone:
@@ -131,7 +154,9 @@ class OnnxBuilder:
         node.outputs.extend(self._temporary() for _ in types)
         self._nodes.append(node)
         self._made.update(node.outputs)
-        pairs = zip(node.outputs, types, strict=True)
+        pairs = list(zip(node.outputs, types, strict=True))
+        if node.op not in _COUNTING and all(n in self._shapes for n in filter(None, node.inputs)):
+            self._shapes.update((name, info.shape) for name, info in pairs)
         return [Value(name, info.shape, info.dtype) for name, info in pairs]
 
     def _as_of_the_opset(
@@ -182,6 +207,23 @@ class OnnxBuilder:
         """Whether a value is the result of a node, and no input, parameter or constant."""
         return value.text in self._made
 
+    @property
+    def loosened(self) -> bool:
+        """Whether the file leaves something open that is known."""
+        return bool(self.measured) or (self.loose and self.runtime.declares)
+
+    def held(self, value: Value | str) -> Array | None:
+        """The numbers of a value, or of one of that name, where it is a constant."""
+        found = self._constants.get(value if isinstance(value, str) else value.text)
+        return None if found is None else found[1]
+
+    def tensors(self, beside: Sequence[str]) -> list[Value]:
+        """Those of some names whose sizes are known, and that are no constants; then what the file
+        is given.
+        """
+        own = [n for n in beside if n in self._shapes and n not in self._constants]
+        return [Value(n, self._shapes[n], "") for n in own] + self._given
+
     def let(self, value: Value, hint: str) -> Value:
         """A better name for what was just made."""
         if value.text in self._made and value.text not in self._names:
@@ -214,6 +256,7 @@ class OnnxBuilder:
             name = self.fresh("constant")
             self._by_content[key] = name
             self._constants[name] = (dtype, stored)
+            self._shapes[name] = stored.shape
         return Value(self._by_content[key], stored.shape, dtype)
 
     def detach(self, value: Value) -> Value:
@@ -247,88 +290,11 @@ class OnnxBuilder:
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function; those that ONNX lacks are composed of others."""
-        composed = getattr(self, f"_{_COMPOSED[function]}", None) if function in _COMPOSED else None
-        if composed is not None:
-            result: Value = composed(*args)
-            return result
+        if function in COMPOSED:
+            return COMPOSED[function](self, *args)
         if function not in _FUNCTIONS:
             raise Unsupported(f"ONNX has no function `{function}`")
         return self.op(_FUNCTIONS[function], args, broadcast(args))
-
-    def _differs(self, a: Value, b: Value) -> Value:
-        return self.apply("not", [self.apply("==", [a, b])])
-
-    def _square(self, a: Value) -> Value:
-        return self.apply("*", [a, a])
-
-    def _rsqrt(self, a: Value) -> Value:
-        return self.op("Reciprocal", [self.apply("sqrt", [a])], a.shape)
-
-    def _trunc(self, a: Value) -> Value:
-        """A zero keeps its sign: ONNX Runtime's `Where` takes that of its second tensor alone."""
-        above = self.apply(">", [a, self.number(0, a)])
-        return self.where(above, *(self.apply(name, [a]) for name in ("floor", "ceil")))
-
-    def _quotient(self, a: Value, b: Value) -> Value:
-        """Rounded toward minus infinity; `Div` of integers truncates."""
-        if DTYPES[a.dtype].kind == "real":
-            return self.apply("floor", [self.apply("/", [a, b])])
-        rest = self._remainder(a, b)
-        known = self._constants.get(b.text)
-        if a.dtype.startswith("u") or (known is not None and bool((known[1] > 0).all())):
-            return self.apply("/", [self.apply("-", [a, rest]), b])
-        zero, whole = self.number(0, a), self.apply("/", [a, b])  # `a - rest` may overflow
-        signs = [self.apply("<", [value, zero]) for value in (a, b)]
-        below = self.op("Xor", signs, broadcast([a, b]))
-        less = self.apply("and", [self._differs(rest, zero), below])
-        return self.where(less, self.apply("-", [whole, self.number(1, whole)]), whole)
-
-    def _remainder(self, a: Value, b: Value) -> Value:
-        """With the sign of the divisor; for reals `Mod` has only that of the dividend."""
-        shape = broadcast([a, b])
-        if DTYPES[a.dtype].kind == "int":
-            return self.op("Mod", [a, b], shape)
-        rest = self.op("Mod", [a, b], shape, fmod=1)
-        zero = self.number(0, a)
-        signs = [self.apply("<", [value, zero]) for value in (rest, b)]
-        wrong = self.apply("and", [self._differs(rest, zero), self.op("Xor", signs, shape)])
-        return self.where(wrong, self.apply("+", [rest, b]), rest)
-
-    def _expm1(self, a: Value) -> Value:
-        """tanh(a / 2) * (exp(a) + 1): no cancellation near zero."""
-        half = self.apply("tanh", [self.apply("*", [a, self.number(0.5, a)])])
-        return self.apply("*", [half, self.apply("+", [self.apply("exp", [a]), self.number(1, a)])])
-
-    def _log1p(self, a: Value) -> Value:
-        """log(u) * (a / (u - 1)) with u = 1 + a, which undoes the rounding of u (Kahan)."""
-        one = self.number(1, a)
-        u = self.apply("+", [a, one])
-        log = self.apply("log", [u])
-        scaled = self.apply("*", [log, self.apply("/", [a, self.apply("-", [u, one])])])
-        tiny, huge = self.apply("==", [u, one]), self.apply("isinf", [a])
-        return self.where(tiny, a, self.where(huge, log, scaled))
-
-    def _softplus(self, a: Value) -> Value:
-        """`Softplus`, or max(a, 0) + log1p(exp(-|a|)) where it has no kernel."""
-        if a.dtype != "f64":
-            return self.op("Softplus", [a], a.shape)
-        small = self.apply("exp", [self.apply("neg", [self.apply("abs", [a])])])
-        return self.apply("+", [self.apply("max", [a, self.number(0, a)]), self._log1p(small)])
-
-    def _shift(self, a: Value, b: Value, direction: str) -> Value:
-        """`BitShift` is one of unsigned numbers."""
-        wide = [self.cast(value, "u64") for value in (a, b)]
-        moved = self.op("BitShift", wide, broadcast((a, b)), direction=direction)
-        return self.cast(moved, a.dtype)
-
-    def _shift_left(self, a: Value, b: Value) -> Value:
-        return self._shift(a, b, "LEFT")
-
-    def _shift_right(self, a: Value, b: Value) -> Value:
-        """What is below zero keeps its sign: the complement is moved, which is not below zero."""
-        below = self.apply("<", [a, self.number(0, a)])
-        turned = self._shift(self.apply("bit_not", [a]), b, "RIGHT")
-        return self.where(below, self.apply("bit_not", [turned]), self._shift(a, b, "RIGHT"))
 
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`Where`."""
@@ -477,12 +443,5 @@ class OnnxBuilder:
         nodes = [*self._nodes, *ends]
         results = {n: TensorInfo(value.shape, value.dtype) for n, value in outputs.items()}
         held = {**params, **self._constants}
-        file = File(name, doc, inputs, results, held, nodes, self._names)
+        file = File(name, doc, inputs, results, held, nodes, self._names, self.loose)
         return serialized(file, self.runtime)
-
-
-_COMPOSED = {
-    "!=": "differs", "sq": "square", "rsqrt": "rsqrt", "trunc": "trunc", "//": "quotient",
-    "%": "remainder", "expm1": "expm1", "log1p": "log1p", "softplus": "softplus",
-    "shift_left": "shift_left", "shift_right": "shift_right",
-}  # fmt: skip

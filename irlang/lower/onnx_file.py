@@ -39,7 +39,7 @@ class OnnxNode:
 @dataclass(frozen=True, slots=True)
 class File:
     """What stands in a model file. held: arrays by name, with their element types. names: those
-    that names of `nodes` are to be written as.
+    that names of `nodes` are to be written as. loose: whether inputs say no sizes but by name.
     """
 
     name: str
@@ -49,6 +49,7 @@ class File:
     held: Mapping[str, tuple[str, Array]]
     nodes: Sequence[OnnxNode]
     names: Mapping[str, str]
+    loose: bool = False
 
 
 def serialized(file: File, runtime: Runtime) -> bytes:
@@ -64,6 +65,12 @@ def serialized(file: File, runtime: Runtime) -> bytes:
             for n, i in infos.items()
         ]
 
+    def named_sizes(infos: Mapping[str, TensorInfo]) -> list[Any]:
+        return [
+            helper.make_tensor_value_info(n, _CODES[i.dtype], [f"size.{size}" for size in i.shape])
+            for n, i in infos.items()
+        ]
+
     nodes = [
         helper.make_node(
             node.op, named(node.inputs), named(node.outputs), domain=node.domain or None,
@@ -75,10 +82,10 @@ def serialized(file: File, runtime: Runtime) -> bytes:
         helper.make_tensor(name, _CODES[dtype], array.shape, array.tobytes(), raw=True)
         for name, (dtype, array) in file.held.items()
     ]
-    graph = helper.make_graph(
-        nodes, file.name, typed(file.inputs), typed(file.outputs, runtime.declares), initializers,
-        file.doc,
-    )  # fmt: skip
+    told = runtime.declares and not file.loose
+    inputs = named_sizes(file.inputs) if file.loose and runtime.declares else typed(file.inputs)
+    results = typed(file.outputs, told)
+    graph = helper.make_graph(nodes, file.name, inputs, results, initializers, file.doc)
     domains = sorted({node.domain for node in file.nodes} - {""})
     others = [helper.make_opsetid(domain, 1) for domain in domains]
     model = helper.make_model(

@@ -107,7 +107,7 @@ def fed(inputs):
     """    feeds = fed(inputs)
     for port, value in feeds.items():
         if port.element_type == openvino.Type.bf16:
-            feeds[port] = openvino.Tensor(value, openvino.Shape(port.shape), openvino.Type.bf16)
+            feeds[port] = openvino.Tensor(value, openvino.Shape(value.shape), openvino.Type.bf16)
     results = dict(zip(NAMES, compiled(feeds).values()))
     return {
         name: value.view(np.uint16) if name in BFLOAT16 else value

@@ -59,7 +59,8 @@ class Layout:
     gives its text its last form, wrapper is the text of another function, named `wrapped`, that
     calls it. fixed: `run` of a program whose parameters are constants of what is compiled, and not
     arguments of it. One that has no gradients has no text for them. slopes: how gradients are
-    written without functions, where that can be done.
+    written without functions, where that can be done. loose: the layout of the mode where it is not
+    told the sizes of inputs before it runs a program; such a one has no gradients.
     """
 
     framework: str
@@ -76,6 +77,7 @@ class Layout:
     wrapped: str = ""
     fixed: str = ""
     slopes: Slopes | None = None
+    loose: Layout | None = None
 
 
 def parameters(graph: Graph) -> list[str]:

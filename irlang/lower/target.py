@@ -115,13 +115,14 @@ _NO_TORCH_KERNEL = (
 # On a GPU numbers outside what an operator takes end the context, and the message does not say why.
 _ASSERTED = "|device-side assert"
 # What hangs on values is not exported, as its documentation says; of some it names the operator.
-_NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+$"
+_NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+\s*($|The error above)"
 # What hangs on values has no shape without them, and some kernels are written for processors alone.
 _NOT_ON_META = (
     r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
     r"|^aten::\S+$|zero-size dimension for reduction|called on meta tensors|a meta tensor without"
 )
-_UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
+# With the operators that it has not, or not for tensors whose sizes are not known.
+_UNCONVERTED = "OpConversionFailure|Unsupported operation of type|doesn't support .* with dynamic"
 ROWS = {
     row.name: row
     for row in (

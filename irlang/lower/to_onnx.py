@@ -56,7 +56,10 @@ def model_file(
     """
     words = TABLE if manner.words else _STANDARD  # a file that is usual has operators of ONNX alone
     table, bold = in_turn(words, graph.operators(), manner), manner.bold
-    write = partial(_written, graph, catalog, params, table, native=native, whole=whole, bold=bold)
+    write = partial(
+        _written, graph, catalog, params, table, native=native, whole=whole, bold=bold,
+        loose=manner.loose,
+    )  # fmt: skip
     if manner.older and runtime.elder:
         made = write(runtime.elder[manner.words % len(runtime.elder)])
         own = len(made[1].native)
@@ -88,15 +91,19 @@ def _native(
     bold: bool,
 ) -> list[str]:
     """The calls that are operators of their own in a runtime."""
-    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
-    given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
-    values = {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
+    values = _given(graph)
+    builder = OnnxBuilder(values, [*graph.outputs], runtime, bold)
     body = spell(
         graph, builder, table, catalog, values, native=native, lacks=runtime.lacks, whole=False
     )
     if builder.gone and runtime.older is not None:
         return _native(graph, catalog, table, runtime.older, native=native, bold=bold)
     return body.native
+
+
+def _given(graph: Graph) -> dict[str, Value]:
+    given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
+    return {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
 
 
 def _chained(graph: Graph) -> bool:
@@ -116,13 +123,13 @@ def _written(
     native: bool,
     whole: bool,
     bold: bool,
+    loose: bool,
 ) -> tuple[bytes, Body, OnnxBuilder]:
-    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
-    values: dict[str, Value] = {}
+    values = _given(graph)
+    builder = OnnxBuilder(
+        values, [*graph.outputs], runtime, bold, loose=loose, measures=loose and whole
+    )
     held: dict[str, tuple[str, Array]] = {}
-    for name in [*graph.inputs, *graph.params]:
-        info = graph.values[name]
-        values[name] = Value(name, info.shape, info.dtype)
     for name, param in graph.params.items():
         dtype = param.info.dtype
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
@@ -131,8 +138,9 @@ def _written(
     )
     if builder.gone and runtime.older is not None:
         return _written(
-            graph, catalog, params, table, runtime.older, native=native, whole=whole, bold=bold
-        )
+            graph, catalog, params, table, runtime.older, native=native, whole=whole, bold=bold,
+            loose=loose,
+        )  # fmt: skip
     if body.unsupported:
         return b"", body, builder
     inputs = {name: port.info for name, port in graph.inputs.items()}

@@ -147,10 +147,32 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
 
 def _traced(framework: str, options: str) -> Layout:
     """The layout of programs whose function is traced."""
-    return replace(
+    traced = replace(
         LAYOUT, framework=framework, decorator=f"@tf.function({options})\n",
         fixed=_FIXED.format(f"tf.function(fixed, {options})(*values)"),
     )  # fmt: skip
+    loose = replace(
+        LAYOUT, framework=f"{framework} for inputs of any size", gradients="", watched="",
+        wrapper=_LOOSE.replace("OPTIONS", options), wrapped="loosened",
+    )  # fmt: skip
+    return replace(traced, loose=loose)
+
+
+_LOOSE = '''
+def loosened(*values):
+    """The results of the function as it is traced where no size of an input is known, or only the
+    first is not, where it wants to know more.
+    """
+    for known in (lambda shape: [None] * len(shape), lambda shape: shape and [None, *shape[1:]]):
+        specs = [tf.TensorSpec(known(v.shape.as_list()), v.dtype) for v in values[:len(INPUTS)]]
+        specs += [tf.TensorSpec(v.shape, v.dtype) for v in values[len(INPUTS):]]
+        try:
+            traced = tf.function({function}, OPTIONS).get_concrete_function(*specs)
+        except (TypeError, ValueError, tf.errors.OpError):
+            continue
+        return traced(*values)
+    return tf.function({function}, OPTIONS)(*values)
+'''
 
 
 _FIXED = '''

@@ -135,19 +135,27 @@ def gradients(inputs, params):
 )
 
 
-_COMPILE = "@torch.compile\n"
-_AOT = '@torch.compile(backend="aot_eager_decomp_partition")\n'
+_COMPILE = "@torch.compile{}\n"
+_AOT = 'backend="aot_eager_decomp_partition"'
+_ANY = "dynamic=True"  # of any size
 
 
 def layout(mode: str, release: tuple[int, ...]) -> Layout:
     """The program's layout in a mode of a release."""
     if mode == "compile":
-        return replace(LAYOUT, framework="PyTorch, compiled", decorator=_COMPILE)
+        return _compiled("PyTorch, compiled")
     if mode == "aot":
-        return replace(LAYOUT, framework="PyTorch, compiled without Inductor", decorator=_AOT)
+        return _compiled("PyTorch, compiled without Inductor", _AOT)
     if mode == "export":
         framework = "PyTorch, by way of torch.export"
-        return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
+        firm = _EXPORTED.replace("TENSORS", "values")
+        found = replace(LAYOUT, framework=framework, wrapper=firm, wrapped="exported")
+        loose = _EXPORTED.replace("TENSORS", _SIZES)
+        framework += ", for inputs of any size"
+        return replace(
+            found,
+            loose=replace(found, framework=framework, wrapper=loose, gradients="", watched=""),
+        )
     if mode == "meta":
         return replace(
             LAYOUT, framework="PyTorch, by the shapes that it infers", wrapper=_INFERRED,
@@ -162,8 +170,20 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     )  # fmt: skip
     if mode == "triton":
         framework = "PyTorch, compiled for a GPU"
-        return replace(on_gpu, framework=framework, decorator=_COMPILE, finish=_placed)
+        return replace(on_gpu, framework=framework, decorator=_COMPILE.format(""), finish=_placed)
     return replace(on_gpu, slopes=slopes)
+
+
+def _compiled(framework: str, options: str = "") -> Layout:
+    """The layout of programs that are compiled, for the sizes that they are given or any."""
+    firm = replace(
+        LAYOUT, framework=framework, decorator=_COMPILE.format(f"({options})" * bool(options))
+    )
+    loose = replace(
+        LAYOUT, framework=f"{framework}, for tensors of any size", gradients="", watched="",
+        decorator=_COMPILE.format(f"({', '.join(filter(None, (options, _ANY)))})"),
+    )  # fmt: skip
+    return replace(firm, loose=loose)
 
 
 # By default convolutions and recurrences are computed in TF32 and products of matrices are not.
@@ -207,8 +227,12 @@ class Model(torch.nn.Module):
 
 def exported(*values):
     """What the exported program gives for the values that it was exported with."""
-    return torch.export.export(Model(), values).module()(*values)
+    return torch.export.export(Model(), TENSORS).module()(*values)
 '''
+_SIZES = """values, dynamic_shapes=(tuple(
+        {{axis: torch.export.Dim.AUTO for axis in range(value.dim() * (place < len(INPUTS)))}}
+        for place, value in enumerate(values)
+    ),) if values else None"""
 
 # What is inferred of a result too large to hold is no more than that.
 _INFERRED = '''

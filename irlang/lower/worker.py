@@ -427,7 +427,7 @@ def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
                 raise ContractError(f"no value for {name}")
             feed[port] = given[name]
             if kind == openvino.Type.bf16:
-                feed[port] = openvino.Tensor(given[name], openvino.Shape(port.shape), kind)
+                feed[port] = openvino.Tensor(given[name], openvino.Shape(given[name].shape), kind)
         found = {}
         for port, value in compiled(feed).items():
             bits = port.element_type == openvino.Type.bf16
