@@ -202,7 +202,9 @@ def _made_runtime(target: Description) -> Runtime:
     if target.framework == "openvino":
         return with_elder(OPENVINO)
     found = with_elder(Runtime()) if target.mode in KIN else runtime(target.release, target.kernels)
-    return replace(found, declares=False, usual=None) if target.mode == "shapes" else found
+    if target.mode == "shapes":
+        found = replace(found, declares=False, usual=None)
+    return replace(found, loosens="shapes" not in target.mode)
 
 
 def _row(target: Description) -> _Python:

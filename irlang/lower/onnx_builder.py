@@ -210,7 +210,7 @@ class OnnxBuilder:
     @property
     def loosened(self) -> bool:
         """Whether the file leaves something open that is known."""
-        return bool(self.measured) or (self.loose and self.runtime.declares)
+        return bool(self.measured) or self.loose
 
     def held(self, value: Value | str) -> Array | None:
         """The numbers of a value, or of one of that name, where it is a constant."""

@@ -82,9 +82,8 @@ def serialized(file: File, runtime: Runtime) -> bytes:
         helper.make_tensor(name, _CODES[dtype], array.shape, array.tobytes(), raw=True)
         for name, (dtype, array) in file.held.items()
     ]
-    told = runtime.declares and not file.loose
-    inputs = named_sizes(file.inputs) if file.loose and runtime.declares else typed(file.inputs)
-    results = typed(file.outputs, told)
+    inputs = named_sizes(file.inputs) if file.loose else typed(file.inputs)
+    results = typed(file.outputs, runtime.declares and not file.loose)
     graph = helper.make_graph(nodes, file.name, inputs, results, initializers, file.doc)
     domains = sorted({node.domain for node in file.nodes} - {""})
     others = [helper.make_opsetid(domain, 1) for domain in domains]

@@ -154,7 +154,8 @@ class Runtime:
     lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
     a model may hold an array without elements. older: an older opset for what this one lacks.
     usual: the opset that most files have, which passes of optimisers are written for. elder: those
-    of older files. declares: whether a file says the shapes of its results. release: that of
+    of older files. declares: whether a file says the shapes of its results. loosens:
+    whether there are files that do not say those of their inputs. release: that of
     ONNX Runtime, if it is one, which has operators of its own.
     """
 
@@ -168,6 +169,7 @@ class Runtime:
     usual: Runtime | None = None
     elder: tuple[Runtime, ...] = ()
     declares: bool = True
+    loosens: bool = True
     release: tuple[int, ...] | None = None
 
     def contributes(self, since: tuple[int, ...]) -> bool:

@@ -58,7 +58,7 @@ def model_file(
     table, bold = in_turn(words, graph.operators(), manner), manner.bold
     write = partial(
         _written, graph, catalog, params, table, native=native, whole=whole, bold=bold,
-        loose=manner.loose,
+        loose=manner.loose and runtime.loosens, measures=manner.loose and whole,
     )  # fmt: skip
     if manner.older and runtime.elder:
         made = write(runtime.elder[manner.words % len(runtime.elder)])
@@ -124,11 +124,10 @@ def _written(
     whole: bool,
     bold: bool,
     loose: bool,
+    measures: bool,
 ) -> tuple[bytes, Body, OnnxBuilder]:
     values = _given(graph)
-    builder = OnnxBuilder(
-        values, [*graph.outputs], runtime, bold, loose=loose, measures=loose and whole
-    )
+    builder = OnnxBuilder(values, [*graph.outputs], runtime, bold, loose=loose, measures=measures)
     held: dict[str, tuple[str, Array]] = {}
     for name, param in graph.params.items():
         dtype = param.info.dtype
@@ -139,7 +138,7 @@ def _written(
     if builder.gone and runtime.older is not None:
         return _written(
             graph, catalog, params, table, runtime.older, native=native, whole=whole, bold=bold,
-            loose=loose,
+            loose=loose, measures=measures,
         )  # fmt: skip
     if body.unsupported:
         return b"", body, builder
