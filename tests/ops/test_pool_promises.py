@@ -1,4 +1,4 @@
-"""What pools ensure of windows in which NaN stands beside numbers, whose largest is left open: it is
+"""What pools ensure of windows with NaN beside numbers, whose largest is left open: it is
 an element of the window, or NaN, and a place is one of the input.
 """
 
