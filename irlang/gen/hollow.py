@@ -39,7 +39,7 @@ def without_elements(
     for move in chance.sample(moves, len(moves)):
         types, attrs = changed(node, given, move)
         instance = judge(node.op, types, attrs)
-        if instance is not None and not instance.faults:
+        if instance is not None and not instance.faults and _hollow_ones(types):
             found.append((replace(node, attrs=attrs, instance=instance), types))
     return sorted(found, key=lambda one: -_hollow_ones(one[1]))
 

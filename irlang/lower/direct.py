@@ -114,6 +114,29 @@ def reads(lowered: Lowered, name: str) -> bool:
     return any(isinstance(inner, ast.Name) and inner.id == name for inner in within)
 
 
+def takes_as_it_is(lowered: Lowered, name: str) -> bool:
+    """Whether an operator of the program takes an input itself, and not what was made of it, be it
+    one of a list.
+    """
+    if isinstance(lowered.code, bytes):
+        nodes = _model(lowered.code).graph.node
+        return any(name in node.input for node in nodes if node.op_type not in _FRAMING)
+    parts = (part for node in _statements(lowered.code) for part in ast.walk(node))
+    calls = (part for part in parts if isinstance(part, ast.Call))
+    given = (
+        argument
+        for call in calls
+        if getattr(call.func, "attr", "") not in _FRAMING
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+    listed = (
+        one
+        for argument in given
+        for one in (argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument])
+    )
+    return any(isinstance(one, ast.Name) and one.id == name for one in listed)
+
+
 def operators(lowered: Lowered) -> list[str]:
     """The names of the operators of a program, each once, as the target has them."""
     return list(dict.fromkeys(_kinds(lowered)))

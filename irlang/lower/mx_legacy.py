@@ -133,7 +133,7 @@ def _roi_align(call: Mx) -> Value | None:
     if x.rank != 4 or call["aligned"] or call["mode"] != "avg" or call["sampling_ratio"] < 1:
         return None
     build, batch = call.build, call.input("batch")
-    if rois.rank != 2 or batch.rank != 1:
+    if rois.rank != 2 or batch.rank != 1 or not 0 <= call["scale"] <= 1:
         return None
     image = build.reshape(build.cast(batch, rois.dtype), (batch.shape[0], 1))
     return _one(
