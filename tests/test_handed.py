@@ -21,14 +21,14 @@ from irlang.gen.changes import (
     SetElements,
 )  # fmt: skip
 from irlang.gen.judge import judge
-from irlang.gen.moves import SetAttr
+from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import RULED_OUT, Spoilt, spoilt_call, types_of
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, numbers, says
+from irlang.lower.direct import is_direct, numbers, says, takes_as_it_is
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.parser import parse
@@ -496,3 +496,52 @@ def test_targets_that_a_framework_rules_out_are_handed_over(operator: str) -> No
     for one in made:
         assert isinstance(one.changed, SetElements)
         assert [name for name, _ in one.changed.values] == ["target"]
+
+
+def _made(operator: str, target: str, seeds: int) -> list[tuple[Spoilt, bool]]:
+    """Spoilt calls that a target has, and whether each is handed over."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, target)
+    made = (
+        one
+        for seed in range(seeds)
+        for one in spoils(builtin(), seed, (), (operator, None), able)
+        if not one.hollow
+    )
+    owned = ((one, programs.own(target, one.graph)) for one in made)
+    return [
+        (one, is_handed_over(one, own, target, programs)) for one, own in owned if own is not None
+    ]
+
+
+def test_states_are_handed_over_beside_weights_in_another_order() -> None:
+    """Keras takes the parts of an LSTM's weights in another order, and states as they are."""
+    made = _made("lstm_cell", "keras:tensorflow", 6)
+    shaped = [(one.changed.name, how) for one, how in made if isinstance(one.changed, Retype)]
+    states = [direct for name, direct in shaped if name in ("h", "c")]
+    weights = [direct for name, direct in shaped if name in ("w", "r")]
+    assert any(states)
+    assert weights
+    assert not any(weights)
+
+
+@pytest.mark.parametrize(("target", "asked"), [("tf", True), ("torch", False)])
+def test_tensors_of_no_axes_are_handed_over_where_they_are_not_as_good_as_one(
+    target: str, asked: bool
+) -> None:
+    """PyTorch documents that a dimension of 0 is one of a tensor without any."""
+    made = _made("reverse", target, 24)
+    lone = [direct for one, direct in made if not one.graph.inputs["x"].info.shape]
+    assert lone
+    assert any(lone) is asked
+
+
+def test_what_takes_an_operand_itself_is_told_from_what_takes_a_part_of_it() -> None:
+    def written(body: str) -> Lowered:
+        text = f"def f(x, y):\n    'What it gives.'\n    z = {body}\n    return z\n"
+        return replace(lowered("(x: f32[2]) -> y: f32[2] { y = exp(x) }", "torch"), code=text)
+
+    assert takes_as_it_is(written("tf.nn.dense(x, tf.reshape(y, [2]))"), "x")
+    assert takes_as_it_is(written("applied(layer, [y], states=[x])"), "x")
+    assert not takes_as_it_is(written("tf.nn.dense(tf.reshape(x, [2]), y)"), "x")
+    assert not takes_as_it_is(written("tf.nn.dense(x[0], y)"), "x")

@@ -40,6 +40,58 @@ _OWN = (
     ),
     ("lp_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
 )
+# The same of what `mx.nd` alone has, of an image, a matrix and places.
+_ELDER_INPUTS = (
+    "x: f32[2, 4, 6, 6] in [-3, 3], s: f32[4] in [-2, 2], m: f32[2, 3, 3] in [-2, 2], "
+    "g: f32[2, 3, 5, 2] in [-1.5, 1.5], t: f32[2, 2, 3] in [-1, 1], at: i32[5, 2] in [0, 1], "
+    "r: f32[3, 4] in [0, 6], image: i32[3] in [0, 1], lengths: i32[4] in [0, 2]"
+)
+_ELDER = (
+    ("instance_norm(x, s; eps = 1e-3)", "f32[2, 4, 6, 6]", "mx.nd.InstanceNorm("),
+    ("local_response_norm(x; size = 3)", "f32[2, 4, 6, 6]", "mx.nd.LRN("),
+    ("space_to_depth(x; block_size = 2)", "f32[2, 16, 3, 3]", "mx.nd.space_to_depth("),
+    ("depth_to_space(x; block_size = 2)", "f32[2, 1, 12, 12]", "mx.nd.depth_to_space("),
+    ("upsample(x; scale = 3)", "f32[2, 4, 18, 18]", "mx.nd.UpSampling("),
+    (
+        "pad(x; before = [0, 0, 1, 2], after = [0, 0, 0, 3], mode = reflect)",
+        "f32[2, 4, 7, 11]",
+        "mx.nd.pad(",
+    ),
+    ("grid_sample(x, g; align_corners = true)", "f32[2, 4, 3, 5]", "mx.nd.BilinearSampler("),
+    ("affine_grid(t; size = [3, 4], align_corners = true)", "f32[2, 3, 4, 2]", "GridGenerator("),
+    ("adaptive_avg_pool(x; size = [4, 3])", "f32[2, 4, 4, 3]", "AdaptiveAvgPooling2D("),
+    (
+        "roi_align(x, r, image; size = 2, sampling_ratio = 2, aligned = false)",
+        "f32[3, 4, 2, 2]",
+        "mx.nd.contrib.ROIAlign(",
+    ),
+    ("gather_nd(x, at)", "f32[5, 6, 6]", "mx.nd.gather_nd("),
+    ("determinant(m)", "f32[2]", "mx.nd.linalg.det("),
+    ("reduce_sum(determinant(reduce_sum(m; axes = [0])))", "f32[]", "()"),
+    ("inverse(add(m, scaled))", "f32[2, 3, 3]", "mx.nd.linalg.inverse("),
+    ("triangular_solve(add(m, scaled), m)", "f32[2, 3, 3]", "mx.nd.linalg.trsm("),
+    ("cholesky(add(matmul(m, m; transpose_b = true), scaled))", "f32[2, 3, 3]", "potrf("),
+    ("lgamma(r)", "f32[3, 4]", "mx.nd.gammaln("),
+    ("reduce_nansum(x; axes = [1, 3])", "f32[2, 6]", "mx.nd.nansum("),
+    (
+        "reverse_sequence(x, lengths; axis = 0, batch_axis = 1)",
+        "f32[2, 4, 6, 6]",
+        "mx.nd.SequenceReverse(",
+    ),
+    ("unravel_index(image; shape = [2, 3])", "i32[2, 3]", "mx.nd.unravel_index("),
+    ("hard_sigmoid(x)", "f32[2, 4, 6, 6]", "mx.nd.hard_sigmoid("),
+)
+
+
+@pytest.mark.parametrize(("call", "result", "said"), _ELDER)
+def test_operators_of_before_are_called_and_right(call: str, result: str, said: str) -> None:
+    usable(_TARGET)
+    scaled = "scaled = multiply(eye(; rows = 3), 9)" if "scaled" in call else ""
+    text = f"nnir 1\nmodel m({_ELDER_INPUTS}) -> y: {result} {{ {scaled}\ny = {call} }}\n"
+    _, program, wanted = lowered(text, _TARGET)
+    assert said in str(program.code)
+    kind = result[: result.index("[")]
+    assert disagreement(ran(program, _TARGET).outputs["y"], wanted["y"], kind) is None
 
 
 @pytest.mark.parametrize(("call", "result", "said"), _OWN)

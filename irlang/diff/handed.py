@@ -25,8 +25,17 @@ from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.pattern import pattern
 from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of, unsaid
 from irlang.graph import Graph
-from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, lists, numbers, operators, reads, says, shortens
+from irlang.lower.admits import admits_scalars, admitted, fixed
+from irlang.lower.direct import (
+    is_direct,
+    lists,
+    numbers,
+    operators,
+    reads,
+    says,
+    shortens,
+    takes_as_it_is,
+)  # fmt: skip
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.manner import USUAL, Manner
 
@@ -79,15 +88,17 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     # Whose shapes the definition has nothing against, rules may shape, order and put together.
     shaped = one.added or isinstance(one.changed, SetAttr)
     fed = isinstance(one.changed, SetElements)
-    if not is_direct(lowered, shaped, ordered=shaped, framed=fed):
+    # Other operands may be shaped, and be parts in another order, where this one comes as it is.
+    retyped = one.changed.name if isinstance(one.changed, Retype) else None
+    whole = retyped is not None and takes_as_it_is(lowered, retyped)
+    if not is_direct(lowered, shaped or whole, ordered=shaped or whole, framed=fed):
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
         return False
     if is_valid_as_fixed(one, target, programs.catalog):
         return False
-    if is_wrapped(one, lowered):
+    if is_wrapped(one, lowered) or _is_of_one_axis(one, target):
         return False
-    retyped = one.changed.name if isinstance(one.changed, Retype) else None
     if retyped in one.graph.inputs and not reads(lowered, retyped):
         return False
     given = numbers(lowered)
@@ -115,6 +126,12 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     if not all(other is None or says(other) != text for other in others):
         return False
     return one.added or not _is_gone_untold(one, text, target, programs)
+
+
+def _is_of_one_axis(one: Spoilt, target: str) -> bool:
+    """Whether no tensor has axes, and one without is documented to be as good as one with one."""
+    shapes = [port.info.shape for port in one.graph.inputs.values()]
+    return bool(shapes) and not any(shapes) and bool(admits_scalars(target))
 
 
 def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:

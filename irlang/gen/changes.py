@@ -67,7 +67,7 @@ def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     """Everything that may be changed of a call by itself, shuffled."""
     found: list[Move | Resize] = [
         *_repairs(node), *_huge(node, chance), *_balanced(node, chance),
-        *_repeated(node, chance), *_disordered(node), *_emptied(node),
+        *_repeated(node, chance), *_disordered(node), *emptied(node),
     ]  # fmt: skip
     chance.shuffle(found)
     return found
@@ -282,7 +282,7 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
         elif isinstance(current, tuple) and current and over:
             numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
             numbers += [SetAttr(attr.name, (*current[:-1], n)) for n in (over[0], over[-1])]
-    hollow = list(_emptied(node))
+    hollow = list(emptied(node))
     found: list[tuple[Move, ...]] = [(number,) for number in numbers]
     whole = [number for number in numbers if not isinstance(number.value, float)]
     found += [(number, chance.choice(hollow)) for number in whole if hollow]
@@ -290,7 +290,15 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
     return found
 
 
-def _emptied(node: Node) -> Iterator[Move]:
+def sizes_of(node: Node) -> list[str]:
+    """The sizes that inputs of a call say, by name, where it is plain which axes have them."""
+    declared = [slot.item.type.dims for slot in pattern(node.op).slots]
+    if any(sum(dim.kind != "size" for dim in dims) > 1 for dims in declared):
+        return []
+    return list(node.instance.binding.origins)
+
+
+def emptied(node: Node) -> Iterator[Move]:
     """Inputs of which one axis has the size 0."""
     for formal, given in node.instance.binding.inputs.items():
         members = given if isinstance(given, tuple) else (given,)

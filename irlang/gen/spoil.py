@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any, TypeAlias
@@ -25,19 +25,18 @@ from irlang.gen.build import generate
 from irlang.gen.changes import (
     Resize,
     SetElements,
-    beyond,
     changes,
     in_other_words,
     in_turn,
     way_of,
 )  # fmt: skip
 from irlang.gen.draw import Limits
+from irlang.gen.hollow import beyond_all, number_unsaid, of_nothing, without_elements
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, Retype, SetAttr, moved
+from irlang.gen.moves import Move, Retype, SetAttr
 from irlang.gen.ranges import demands
-from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, broken_by, holds, spoilt_call
+from irlang.gen.spoilt import Call, Spoilt, alone, broken_by, holds
 from irlang.graph import Graph, Node
-from irlang.instance import Instance
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,12 +57,12 @@ _MISSES = 12  # spoilt calls of one call that tell nothing
 _NUMBERS = 4  # of one call that break a requirement on values
 _PLACES = (0.0, 0.5, 1.0)  # in a tensor: a framework may look at its first and last element alone
 _EMPTY = 2  # of one call that are asked for elements of an axis of nothing
-_OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
+# Calls without elements that are spoilt beside one that has some, in so many ways each: what else
+# is wrong a kernel may see too late, or not at all, where it has nothing to do.
+_WITHOUT, _SPOILT_SO = 2, 3
 # Calls with a number beyond all sizes, beside those that break what else there is, and as many in
 # other words, by which all may be padded, so that a window is as wide as it will; and of how many.
 _BEYOND, _ASKED = 3, 16
-_NOWHERE = 2**55  # elements that no memory holds
-_MUCH = "a number beyond all sizes"
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
 
@@ -246,8 +245,8 @@ def _spoil(
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
         found = _of_values(node, given, demanded, wanted, catalog)
-        of_nothing = islice(_of_nothing(node, given, demanded, wanted, catalog), _EMPTY)
-        return [one for one in (*found, *of_nothing) if tells(one)]
+        nothing = islice(of_nothing(node, given, demanded, wanted, catalog), _EMPTY)
+        return [one for one in (*found, *nothing) if tells(one)]
     added = wanted is not None and is_added(node.op, wanted)
     if wanted is not None and added and reads(node.op, wanted):
         return _of_values_added(node, given, wanted, catalog, tells)
@@ -268,15 +267,46 @@ def _spoil(
         other = in_other_words(node, chance)
         for own in (node, other) if other is not node else (node,):
             needed = demands(own.instance)
-            much = () if needed is None else _beyond(own, given, needed, chance)
+            much = () if needed is None else beyond_all(own, given, needed, chance)
             found += islice(filter(tells, islice(much, _ASKED)), _BEYOND)
-        return [*found, *_unsaid(node, given, demanded, chance)]
+        found += number_unsaid(node, given, demanded, chance)
+        return [*found, *_beside_nothing(call, "", about, chance, tells, enough)]
     code = _code(node.op.name, wanted)
-    return (
-        _ways(call, candidates, code, tells, enough)
-        or _ways(replace(call, twins=not twins), candidates, code, tells, enough)
-        or _ways(call, candidates, "", tells, enough, most=1)
+    found = _ways(call, candidates, code, tells, enough) or _ways(
+        replace(call, twins=not twins), candidates, code, tells, enough
     )
+    if not found:
+        return _ways(call, candidates, "", tells, enough, most=1)
+    return [*found, *_beside_nothing(call, code, about, chance, tells, enough)]
+
+
+def _beside_nothing(
+    call: Call, code: str, about: set[str], chance: random.Random, tells: Tells, enough: Enough
+) -> list[Spoilt]:
+    """The call spoilt where inputs have no elements; code: as of `_ways`, about: of `in_turn`."""
+    found: list[Spoilt] = []
+    node, added = call.node, call.added
+    for own, given in without_elements(node, call.given, chance)[:_WITHOUT]:
+        demanded = demands(own.instance)
+        if demanded is None or (added is not None and not holds(added, own.instance)):
+            continue
+        valid = alone(own, given, own.attrs, own.instance, demanded)
+        plain = replace(call, node=own, given=given, valid=valid, demanded=demanded, hollow=True)
+        # A size that does not fit is one more than nothing: a number of axes is told from none.
+        told = [move for move in changes(own, chance) if _shows_beside_nothing(move, given)]
+        some = in_turn(own, told, about, chance)[:_CHANGES]
+        found += _ways(plain, some, code, tells, enough, most=_SPOILT_SO)
+    return found
+
+
+def _shows_beside_nothing(move: Move | Resize, given: Mapping[str, Given]) -> bool:
+    """Whether a change is of an attribute, or gives what has no elements another number of axes."""
+    if not isinstance(move, Retype):
+        return isinstance(move, SetAttr)
+    now = given[move.name]
+    info = now[move.member or 0] if isinstance(now, tuple) else now
+    axes = len(move.info.shape)
+    return 0 in move.info.shape and info is not None and axes != len(info.shape)
 
 
 def _speaks_of(node: Node, wanted: ast.Require | None) -> set[str]:
@@ -320,78 +350,11 @@ def _ways(
     return list(found.values())
 
 
-def _beyond(
-    node: Node,
-    given: dict[str, Given],
-    demanded: dict[str, tuple[float, float]],
-    chance: random.Random,
-) -> Iterator[Spoilt]:
-    """The call with a result that no memory holds, or with such a number beside an empty input."""
-    valid = alone(node, given, node.attrs, node.instance, demanded)
-    for moves in beyond(node, chance):
-        types, attrs = dict(given), dict(node.attrs)
-        for move in moves:
-            types, attrs = moved(types, attrs, move)
-        instance = judge(node.op, types, attrs)
-        if instance is None:
-            continue
-        sizes = [math.prod(info.shape) for _, info in instance.outputs or ()]
-        if len(moves) == 1 and (instance.faults or max(sizes, default=0) < _NOWHERE):
-            continue
-        fault = Fault(f"{node.op.name}.beyond", _MUCH, 1.0, tuple(m.name for m in moves))
-        faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
-        made = spoilt_call(node, valid, demanded, moves[0], faulty, types, attrs)
-        yield replace(made, hollow=len(moves) > 1)
-
-
-def _unsaid(
-    node: Node,
-    given: dict[str, Given],
-    demanded: dict[str, tuple[float, float]],
-    chance: random.Random,
-) -> Iterator[Spoilt]:
-    """The call with a number that definitions often say nothing about: it must end no process."""
-    for formal, info in given.items():
-        if isinstance(info, TensorInfo) and info.kind == "real" and 0 not in info.shape:
-            values = ((formal, chance.choice(_OPEN)),)
-            graph = alone(node, given, node.attrs, node.instance, demanded)
-            fault = Fault(f"{node.op.name}.number", OPEN, 1.0, (formal,))
-            yield Spoilt(graph, (), fault, SetElements(values), hollow=True)
-
-
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
     """The sizes that a condition speaks of."""
     assert wanted is not None
     named = {part.id for part in ast.walk(wanted.condition) if isinstance(part, ast.Name)}
     return sorted(named & set(node.instance.binding.origins))
-
-
-def _of_nothing(
-    node: Node,
-    given: dict[str, Given],
-    demanded: dict[str, tuple[float, float]],
-    wanted: ast.Require,
-    catalog: Catalog,
-) -> Iterator[Spoilt]:
-    """The call with an axis of nothing, of which elements are asked for all the same."""
-    code = _code(node.op.name, wanted)
-    for formal, info in given.items():
-        if not isinstance(info, TensorInfo) or 0 in info.shape:
-            continue
-        for axis in range(len(info.shape)):
-            shape = (*info.shape[:axis], 0, *info.shape[axis + 1 :])
-            move = Retype(formal, None, replace(info, shape=shape))
-            types, attrs = moved(dict(given), dict(node.attrs), move)
-            instance = judge(node.op, types, attrs)
-            if instance is None or instance.faults or not instance.outputs:
-                continue
-            if any(0 in result.shape for _, result in instance.outputs):
-                continue
-            graph = alone(node, types, attrs, instance, demanded)
-            made = Spoilt(graph, (), Fault(code, "", 1.0, (formal,)), move)
-            why = broken_by(graph, made.values(0), catalog)
-            if why is not None and why.code == code:
-                yield replace(made, fault=replace(made.fault, message=why.message))
 
 
 def _of_values_added(

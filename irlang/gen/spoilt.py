@@ -42,9 +42,9 @@ class Spoilt:
     changed: the attribute or input that was changed, and what it is now. beside: programs that
     differ from it in an attribute that the requirement is about; a target that is given the same
     text for one of them is not given that attribute. added: whether the requirement is not the
-    definition's own, but one that was added to it. hollow: whether an input was made to have no
-    elements, of which frameworks say less than of others, or was given a number of which the
-    definition may say nothing: it must end no process, that is all.
+    definition's own, but one that was added to it. hollow: whether an input has no elements, of
+    which frameworks say less than of others, or was given a number of which the definition may say
+    nothing: it must end no process, that is all.
     """
 
     graph: Graph
@@ -90,7 +90,8 @@ class Call:
     valid: the program of it. demanded: ranges of inputs. added: a condition that is one more
     requirement of it. stated: whether it says what would follow by default from what is changed.
     twins: whether attributes that are declared alike and have the same value change together, if
-    they can: many frameworks have one number for both ends of an axis.
+    they can: many frameworks have one number for both ends of an axis. hollow: whether it has
+    inputs without elements as it is.
     """
 
     node: Node
@@ -100,6 +101,7 @@ class Call:
     added: ast.Require | None
     stated: bool
     twins: bool = False
+    hollow: bool = False
 
     def broken(self, move: Move | Resize) -> Broken | None:
         """The call after a change, if it has exactly one fault."""
@@ -126,11 +128,13 @@ class Call:
         """Its program; None where a tensor has too many elements, or none without being asked."""
         name = self.added.name if self.added is not None else ""
         added = name != "" and broken.code == f"{self.node.op.name}.{name}"
-        hollow = empties(broken.move)
+        hollow = self.hollow or empties(broken.move)
         # Results may have no type by now; a program says no more of them than that they are there.
         # What is added may be that there is something.
         outputs = broken.instance.outputs or self.node.instance.outputs or ()
         if not _present(broken.types, outputs, hollow or added):
+            return None
+        if self.hollow and not _has_nothing(broken.types):
             return None
         made = spoilt_call(
             self.node, self.valid, self.demanded,
@@ -291,6 +295,12 @@ def _unchanged(name: str, said: Instance, left: Instance) -> bool:
     """
     names, others = said.binding.scope.names, left.binding.scope.names
     return name in names and name in others and names[name] == others[name]
+
+
+def _has_nothing(types: Mapping[str, Given]) -> bool:
+    """Whether one of the inputs has no elements."""
+    tuples = (given if isinstance(given, tuple) else (given,) for given in types.values())
+    return any(info is not None and 0 in info.shape for infos in tuples for info in infos)
 
 
 def _present(

@@ -25,6 +25,11 @@ _PADDING = "StableHLO, pad: amounts are any integers; below 0 they take away"
 _MOVED = {"fits": _WINDOWS, "padding": _PADDING}
 
 
+# By framework, or framework and mode.
+_OF_ONE_AXIS = "torch: a tensor of no axes is taken for one of a single axis, and dim is 0 or -1"
+_SCALARS: Mapping[str, str] = {"torch": _OF_ONE_AXIS, "keras:torch": _OF_ONE_AXIS}
+
+
 def _counts(admitted: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
     """Of the functions that count, with weights or without."""
     return dict.fromkeys(("bincount", "weighted_bincount"), admitted)
@@ -273,6 +278,12 @@ def admitted(target: str, operator: str, code: str, called: Collection[str] = ()
     rows = (_ADMITS.get(key, {}) for key in keys)
     said = (by.get(one, {}).get(name, "") for by in rows for one in (operator, "*"))
     return next(filter(None, said), "")
+
+
+def admits_scalars(target: str) -> str:
+    """Why a call whose tensors have no axes may name one; empty where it may not."""
+    told = describe(target)
+    return _SCALARS.get(f"{told.framework}:{told.mode}") or _SCALARS.get(told.framework, "")
 
 
 def fixed(target: str, operator: str) -> Mapping[str, str]:

@@ -50,6 +50,7 @@ _SIGNS = {
 _CHOOSING = frozenset(
     {"gather", "take", "index_select", "concat", "concatenate", "Gather", "Concat"}
 )
+_PASSING = _FRAMING | _CHOOSING
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.
 _JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
@@ -112,6 +113,29 @@ def reads(lowered: Lowered, name: str) -> bool:
     parts = (part for node in _statements(lowered.code) for part in ast.walk(node))
     within = (inner for part in parts if isinstance(part, ast.Call) for inner in ast.walk(part))
     return any(isinstance(inner, ast.Name) and inner.id == name for inner in within)
+
+
+def takes_as_it_is(lowered: Lowered, name: str) -> bool:
+    """Whether an operator of the program takes an input itself, and not what was made of it, be it
+    one of a list.
+    """
+    if isinstance(lowered.code, bytes):
+        nodes = _model(lowered.code).graph.node
+        return any(name in node.input for node in nodes if node.op_type not in _PASSING)
+    parts = (part for node in _statements(lowered.code) for part in ast.walk(node))
+    calls = (part for part in parts if isinstance(part, ast.Call))
+    given = (
+        argument
+        for call in calls
+        if getattr(call.func, "attr", "") not in _PASSING
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+    listed = (
+        one
+        for argument in given
+        for one in (argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument])
+    )
+    return any(isinstance(one, ast.Name) and one.id == name for one in listed)
 
 
 def operators(lowered: Lowered) -> list[str]:

@@ -52,6 +52,7 @@ def spell(
     blunt: set[str] | None = None,
     whole: bool = True,
     hollow: tuple[str, ...] = ("",),
+    lone: bool = False,
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
@@ -64,7 +65,7 @@ def spell(
     derivative, as the builder keeps them. whole: otherwise no definition is lowered, and what is
     not native is unsupported: to know what is, that is not asked for. hollow: with what the
     names of those of its own operators begin that are given any tensors without elements; others
-    are given batches of no samples.
+    are given batches of no samples. lone: whether they are given tensors of no axes alone.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -80,7 +81,7 @@ def spell(
             fitting = [
                 one
                 for one in _words(own_table, node)
-                if _is_ordinary(node, values, one.spelling.startswith(hollow))
+                if _is_ordinary(node, values, one.spelling.startswith(hollow), lone)
             ]
             results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole)
             if fed is not values and not own:  # its definition has all derivatives
@@ -223,17 +224,17 @@ def _is_builtin(op: ast.Op) -> bool:
     return own is op or own == op
 
 
-def _is_ordinary(node: Node, values: Mapping[str, Value], hollow: bool) -> bool:
+def _is_ordinary(node: Node, values: Mapping[str, Value], hollow: bool, lone: bool) -> bool:
     """Whether tensors have axes, and elements unless they need not: else frameworks' operators have
     no common opinion. What is made of numbers alone has none to begin with.
 
     hollow: whether any tensor may have no elements; else the samples of a batch alone may be none,
-    which all layers take.
+    which all layers take. lone: whether no tensor need have axes.
     """
     operands = [values[name].shape for name in node.operands()]
     results = [info.shape for _, info in node.instance.outputs or ()]
     if not any(operands):
-        return not operands
+        return lone or not operands
     batch, *others = operands
     if len(batch) > 1 and all(shape[:1] == (0,) for shape in (batch, *results)):
         batch, *results = (shape[1:] for shape in (batch, *results))

@@ -164,8 +164,9 @@ def lower(
     own then (a program that is compiled whole tells nothing of these). native: False lowers every
     operator from its definition, which is how the two ways are held against each other. whole:
     False lowers none from its definition: what the target has no operator for is unsupported.
-    hollow: layers that are made for tensors with elements are given others, too. manner: in which
-    of its ways it is written. Raises `usage.target` for a target that there is not.
+    hollow: layers that are made for tensors with elements are given others, too, and operators
+    tensors of no axes alone. manner: in which of its ways it is written. Raises `usage.target` for
+    a target that there is not.
     """
     known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
@@ -242,6 +243,7 @@ def _python(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
         blunt=builder.blunt, whole=whole, hollow=("",) if hollow else row.hollow,
+        lone=hollow,
     )  # fmt: skip
     code, fixed = "", False
     if not body.unsupported:

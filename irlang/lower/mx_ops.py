@@ -12,6 +12,7 @@ from irlang.lower.labels import native
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
+from irlang.lower.mx_legacy import LEGACY
 from irlang.lower.mx_losses import LOSSES
 from irlang.lower.mx_optimizers import OPTIMIZERS
 from irlang.lower.numpy_words import inner
@@ -372,6 +373,7 @@ def _named(listed: str) -> dict[str, str]:
 
 
 TABLE: dict[str, Native] = {
+    **LEGACY,
     **{name: plain(function) for name, function in _named(_FUNCTIONS).items()},
     **{name: _or_number(function) for name, function in _named(_OF_TWO).items()},
     "add": _signed("+"),

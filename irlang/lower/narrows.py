@@ -45,6 +45,9 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "simple_rnn": (_UNITS,),
         "gru": (_UNITS,),
         "lstm": (_UNITS,),
+        "simple_rnn_cell": (_UNITS,),
+        "gru_cell": (_UNITS,),
+        "lstm_cell": (_UNITS,),
     },
     "torch": {
         "margin_ranking": (("signs", _SIGNS.format("s", "S"), "MarginRankingLoss: y is 1 or -1"),),
@@ -90,6 +93,13 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
             ("shares", _SHARES, "sigmoid_cross_entropy_with_logits: labels are between 0 and 1"),
         ),
         "linspace": (("positive", "1 <= count", "tf.raw_ops.LinSpace: num is more than 0"),),
+        "fake_quantize_range": (
+            (
+                "ordered",
+                "all(z.. < Z..) low[z..] <= high[z..]",
+                "fake_quant_with_min_max_vars: [min; max] define the clamping range",
+            ),
+        ),
     },
     "theano": {
         "one_hot": (

@@ -225,7 +225,18 @@ def _reverse(call: Tf, kernel: str) -> Value | None:
     if not 1 <= x.rank <= 8:  # of its kernels
         return None
     turned = call.axes("axes", x.rank)
-    return call.value(invoke(kernel, tensor=x, dims=str([a in turned for a in range(x.rank)])))
+    marks = [axis in turned for axis in range(x.rank)]
+    if sum(marks) != len(turned):  # there is no mark for an axis that is not, or is named twice
+        return None
+    return call.value(invoke(kernel, tensor=x, dims=str(marks)))
+
+
+def _quarters(call: Tf, function: str) -> Value | None:
+    """Of an image, or of several, in the plane of its rows and columns."""
+    x = call.input("x")
+    if x.rank not in (3, 4) or call.axes("axes", x.rank) != (x.rank - 3, x.rank - 2):
+        return None
+    return call.value(invoke(function, x, k=call["k"]))
 
 
 def _slice(call: Tf, function: str) -> Value | None:
@@ -364,6 +375,7 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "split": word("tf.split", _split),
     "pad": raw("PadV2", _pad),
     "reverse": raw("Reverse", _reverse),
+    "rot90": word("tf.image.rot90", _quarters),
     "slice": word("tf.slice", _slice),
     "crop": word("tf.slice", _crop),
     "diagonal": (
