@@ -150,9 +150,11 @@ class Bounds(Sums):
             condition = self.value(term.args[0], box, facts)
             arms = zip((True, False), term.args[1:], strict=True)
             yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
-        elif not self._cased():
-            return
-        elif term.function == "*":
+        elif term.function == "+":
+            parts = self.average(term, box, facts)
+            if parts is not None:
+                yield parts
+        elif term.function == "*" and self._cased():
             for one, other in (term.args, term.args[::-1]):
                 times = self.value(one, box, facts)
                 if times.finite and times.pieces and other in self._by_case:
@@ -161,10 +163,6 @@ class Bounds(Sums):
                     error = 2 * self.own.row.unit * size + self.own.least
                     ends = (times.low, times.high)
                     yield [Sum({}, error=error).plus(whole, end) for end in ends]
-        elif term.function == "+":
-            parts = self.average(term, box, facts)
-            if parts is not None:
-                yield parts
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:  # noqa: ARG002
         """Two sums between which a sum of two products lies; None where that is not known."""

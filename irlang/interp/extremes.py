@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.circles import Circles
+from irlang.interp.resultants import Resultants
 from irlang.interp.interval import number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import instance, pinned, settled, small
@@ -25,7 +25,7 @@ UNFOLDED = 4  # definitions that a term of a reduction is written out by, at mos
 FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
 
 
-class Extremes(Circles):
+class Extremes(Resultants):
     """An evaluator that looks at the cases of which element a maximum or minimum is."""
 
     def beside_any(self, expr: eq.Apply, box: Limits) -> tuple[float, float]:

@@ -86,6 +86,8 @@ class Relations(Placed):
             found = self._use("numbers are mixed", found, mixture, known, box, facts)
         if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
             found = self.by_truth(expr, found, box, facts)
+        if function == "+" and found.low >= 0.0 and found.pieces:
+            found = self._of_means(expr, found, box)
         if function == "+" and 0.0 <= found.low < 1.0:
             found = self._on_circle(expr.args, found, box)
         if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
@@ -254,6 +256,7 @@ class Relations(Placed):
             inner = self.inner_box(expr, box)
             terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
             found = self._on_circle(terms, found, box)
+            found = self._of_means(expr, found, box) if found.pieces else found
         if expr.kind == "sum" and 0 <= found.low < 1.0 < found.magnitude:
             found = self.aside(partial(self.by_swapping, expr, found, box))
         if expr.kind == "sum" and found.magnitude > 1.0:
@@ -288,6 +291,13 @@ class Relations(Placed):
         if off is None:
             return found
         return self.cut(found, 1 - off, 1 + off, "two squares of one argument add up to 1")
+
+    def _of_means(self, expr: eq.Apply | eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A sum of the squares of means, less what no vector is as long as that these are of."""
+        if not found.high > 0:
+            return found
+        most = self.aside(partial(self.of_means, expr, box))
+        return self.cut(found, -math.inf, most, "a mean is no longer than what it is taken of")
 
     # ---- averages and reductions
 
