@@ -14,6 +14,8 @@ from irlang.interp.range_eval import Limits
 _LEFT_BESIDE = 3  # elements of a sum, for what is left of a divisor beside the dividend
 _LOOKED_AT_BESIDE = 4  # sums, for the same
 _LOOKED_AT = 32  # sums, for the lower end of a quotient
+_ROUNDED = 2.0**-18  # more than once, as rounding makes it of numbers that are not small
+_HARDLY_MORE = 32.0  # times, which may be rounding of what is small beside what it is taken of
 NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -46,6 +48,8 @@ class Quotients(Counting):
             if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
                 less = self._excess_of(expr.args[1], expr.args[0], box, facts)
                 least = 1 - max(less, 0.0) / divisor.low
+                if less > 0 and least < 1 - _ROUNDED:
+                    least = max(least, 1 / self.times_at_most(*expr.args[::-1], box, facts))
                 if less <= 0 and divisor.finite:
                     more = self._more(expr.args[1], expr.args[0], 1.0, box, facts)
                     least = 1 + more / divisor.high
@@ -60,6 +64,8 @@ class Quotients(Counting):
             high = self._most(expr, box, divisor)
             low = min(low, high)
             high = min(high, self._times_one(excess, divisor))
+            if 1 + _ROUNDED < high < _HARDLY_MORE:
+                high = min(high, self.times_at_most(*expr.args, box, facts))
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
