@@ -51,7 +51,9 @@ class Circles(Areas):
         most = 0.0
         while left:
             one = eq.Apply("sq", (left.pop(),))
-            offs = ((other, self.off_circle((one, eq.Apply("sq", (other,))), box)) for other in left)
+            offs = (
+                (other, self.off_circle((one, eq.Apply("sq", (other,))), box)) for other in left
+            )
             met = next(((other, off) for other, off in offs if off is not None), None)
             if met is None:
                 return 0.0

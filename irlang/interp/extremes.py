@@ -106,8 +106,10 @@ class Extremes(Resultants):
             if self.among(self.looks(atom, inner), self.looks(largest.body, own), met, own):
                 yield self.source(atom, inner)[0]
 
-    def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
-        """What a sum is at least, whichever of some elements is the larger that it is taken of."""
+    def _of_larger(self, expr: eq.Apply, known: float, box: Limits, facts: Facts) -> float:
+        """What a sum is at least, whichever of some elements is the larger that it is taken of;
+        anything less where that is no more than what is known already.
+        """
         best = -math.inf
         met: set[eq.Expr] = set()
         for body in self._written_out(expr, box):
@@ -121,15 +123,21 @@ class Extremes(Resultants):
                     kept = frozenset([atom, *(self.copies(one, box)[-1] for one in own)])
                     far = self.unfolded(expr, box, UNFOLDED, kept)
                     if far != body and small(far):
-                        best = max(best, self._least_by_case(far, atom, own, box, facts))
+                        best = max(best, self._least_by_case(far, atom, own, known, box, facts))
                 if own and best <= 0:
-                    best = max(best, self._least_by_case(body, atom, own, box, facts))
+                    best = max(best, self._least_by_case(body, atom, own, known, box, facts))
             if best > 0:
                 break  # written out further it says the same
         return best
 
     def _least_by_case(
-        self, body: eq.Expr, atom: eq.Expr, own: Sequence[eq.Expr], box: Limits, facts: Facts
+        self,
+        body: eq.Expr,
+        atom: eq.Expr,
+        own: Sequence[eq.Expr],
+        least_known: float,
+        box: Limits,
+        facts: Facts,
     ) -> float:
         """What an expression is at least, an element in it being one of some others."""
         lows = []
@@ -142,7 +150,7 @@ class Extremes(Resultants):
             with self.taken_as(element, settled(atom)):
                 least = self._of_terms(body, frozenset([element, one, atom]), box, known)
                 lows.append(least if least >= 1.0 else self._least(body, box, known))
-            if lows[-1] <= 0:
+            if lows[-1] <= max(0.0, least_known):
                 break
         return min(lows, default=-math.inf)
 

@@ -16,6 +16,7 @@ _LOOKED_AT_BESIDE = 4  # sums, for the same
 _LOOKED_AT = 32  # sums, for the lower end of a quotient
 _ROUNDED = 2.0**-18  # more than once, as rounding makes it of numbers that are not small
 _HARDLY_MORE = 32.0  # times, which may be rounding of what is small beside what it is taken of
+_SEVERAL = 1.5  # times that a dividend is its divisor, from which on multiples are tried
 NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -66,9 +67,27 @@ class Quotients(Counting):
             high = min(high, self._times_one(excess, divisor))
             if 1 + _ROUNDED < high < _HARDLY_MORE:
                 high = min(high, self.times_at_most(*expr.args, box, facts))
+            if high > _SEVERAL:
+                high = min(high, self._by_multiple(expr, divisor, box, facts))
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
+
+    def _by_multiple(self, expr: eq.Apply, divisor: Numbers, box: Limits, facts: Facts) -> float:
+        """How large a quotient is at most, by so many times the divisor as an element is in the
+        dividend for every time that it is in the divisor: of 255 steps between two ends.
+        """
+        top, bottom = (self.sum_of(arg, box, facts) for arg in expr.args)
+        best = math.inf
+        shared = (
+            top.factors[one] / bottom.factors[one] for one in top.factors if one in bottom.factors
+        )
+        for times in dict.fromkeys(one for one in shared if one > 1):
+            gap = top.plus(bottom, -times)
+            self._left = max(self._left, _LOOKED_AT_BESIDE)  # whatever was tried before
+            more = max(0.0, self.upper(gap, box, facts) + gap.error)
+            best = min(best, (times + more / divisor.low) * (1 + 4 * self.own.row.unit))
+        return best
 
     def _of_part_or_nothing(
         self, expr: eq.Apply, found: Numbers, divisor: Numbers, box: Limits, facts: Facts

@@ -91,7 +91,8 @@ class Relations(Placed):
         if function == "+" and 0.0 <= found.low < 1.0:
             found = self._on_circle(expr.args, found, box)
         if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
-            least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
+            larger = partial(self._of_larger, expr, found.low, box, facts)
+            least = self.aside(larger, known, box, facts)
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)

@@ -25,6 +25,7 @@ from irlang.interp.unfolding import small
 _WRITTEN = 6  # definitions by which an expression is written out, at most
 _ATOMS = 2  # elements whose ranges are halved
 _HALVINGS = 20  # of one piece
+_PROVED = 4  # halvings, after which proofs are tried again: they take much longer than intervals
 _LOOKED_AT = 600  # pieces of one expression
 _BOUNDING = 40  # pieces by which the ends of a product are found
 _SOON = 12  # and by which there has to be something that its interval did not say
@@ -143,14 +144,15 @@ class Splits(Diagonals):
     ) -> Numbers | None:
         """What all pieces give; None where one of them is not finite when nothing is left to do."""
 
-        def value_of(piece: Sequence[Numbers]) -> Numbers:
+        def value_of(piece: Sequence[Numbers], proofs: bool = True) -> Numbers:
             known: dict[eq.Expr, Numbers] = dict(facts)
             known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
-            return self.value(body, box, known)
+            made = self._unproved(body, box, known)
+            return made if made.finite or not proofs else self.value(body, box, known)
 
         ranges = tuple(numbers for _, numbers in atoms)
-        # what an end of a range gives, every piece gives that has it
-        ends = product(*((number(one.low), number(one.high)) for one in ranges))
+        # what an end of a range gives, or 0, every piece gives that has it
+        ends = product(*(map(number, {one.low, one.high, *_zero_in(one)}) for one in ranges))
         if not all(value_of(corner).finite for corner in ends):
             return None
         made: list[Numbers] = []
@@ -159,7 +161,7 @@ class Splits(Diagonals):
             if not left:
                 return join(*made)
             piece, halved = left.pop()
-            value = value_of(piece)
+            value = value_of(piece, halved % _PROVED == 0)
             if value.finite:
                 made.append(value)
                 continue
@@ -173,6 +175,10 @@ def _called(atom: eq.Read) -> str:
     """The name of a tensor, without the number of the call that it is inside of."""
     number, _, name = atom.tensor.partition(".")
     return name if number.isdigit() else atom.tensor
+
+
+def _zero_in(numbers: Numbers) -> tuple[float, ...]:
+    return (0.0,) if numbers.low < 0 < numbers.high else ()
 
 
 def _halves(piece: tuple[Numbers, ...]) -> list[tuple[Numbers, ...]]:
