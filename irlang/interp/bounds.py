@@ -97,6 +97,15 @@ class Bounds(Sums):
             for argument in (own,) if apart == own else (own, apart):
                 yield argument.plus(Sum({}, end, error))
 
+    def _all_of(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
+        """The numbers of which a maximum or minimum is one, those of others inside it included."""
+        for arg in term.args:
+            look = self.meaning(arg, box)
+            if depth and isinstance(look, eq.Apply) and look.function == term.function:
+                yield from self._all_of(look, box, depth - 1)
+            else:
+                yield arg
+
     def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
         """The arguments of a maximum or minimum, and of those inside it."""
         for arg in term.args:
@@ -141,9 +150,10 @@ class Bounds(Sums):
         if not isinstance(term, eq.Apply):
             return
         if term.function == ("min" if below else "max"):
-            own = [self.whole(arg, box) for arg in term.args]
+            args = list(self._all_of(term, box))
+            own = [self.whole(arg, box) for arg in args]
             yield own
-            apart = [self.sum_of(arg, box, facts) for arg in term.args]
+            apart = [self.sum_of(arg, box, facts) for arg in args]
             if apart != own:
                 yield apart
         elif term.function == "select":

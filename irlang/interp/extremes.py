@@ -13,9 +13,9 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.resultants import Resultants
 from irlang.interp.interval import number
 from irlang.interp.range_eval import Limits
+from irlang.interp.resultants import Resultants
 from irlang.interp.unfolding import instance, pinned, settled, small
 
 _FEW = 16  # elements that are tried one by one

@@ -338,7 +338,7 @@ class Norms(Lengths):
                 times = math.sqrt(sum_.count) / share * (1 + 4 * self.own.row.unit)
                 lost = sum_.count * math.sqrt(4 * self.own.least)
                 off = self.own.changed_by(sum_.count + 8)
-                made = self.rounded(other, -times if below else times, off, lost, box)
+                made = self.rounded(other, -times if below else times, off, lost, box, below)
                 if math.isfinite(made.error):
                     yield made
 
@@ -361,7 +361,8 @@ class Norms(Lengths):
             if any(look in bases for one in inner for look in self.looks(one, sizes[1])):
                 count = math.prod(sizes[1][name][1] + 1 for name in sizes[1].keys() - box.keys())
                 lost = math.sqrt(count * self.own.least)
-                yield self.rounded(other, 1.0, self.own.changed_by(2 * count + 8), lost, box)
+                share = self.own.changed_by(2 * count + 8)
+                yield self.rounded(other, 1.0, share, lost, box, False)
 
     def _by_square_of_sum(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The square of a sum of numbers that are not negative, for the sum of their squares."""
@@ -385,7 +386,7 @@ class Norms(Lengths):
             if any(look in bases for look in (*looks, *sizes)):
                 count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
                 share = self.own.changed_by(3 * count + 8)
-                made = self.rounded(other, 1.0, share, 4 * count * self.own.least, box)
+                made = self.rounded(other, 1.0, share, 4 * count * self.own.least, box, False)
                 if math.isfinite(made.error) and math.isfinite(share):
                     yield made
 

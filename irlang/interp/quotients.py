@@ -25,7 +25,6 @@ class Quotients(Counting):
 
     def quotient(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A quotient by what is no less than the dividend is 1 at most."""
-        top, bottom = (self.whole(arg, box) for arg in expr.args)
         divisor = self.remembered(expr.args[1], box, facts)
         chosen = None if found.finite else self.as_choice(self.meaning(expr.args[1], box), box)
         if chosen is not None:
@@ -38,40 +37,72 @@ class Quotients(Counting):
             found = self.by_factors(expr, found, box)
         if divisor.low <= 0:
             return self._of_part_or_nothing(expr, found, divisor, box, facts)
-        high = low = math.inf
         excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
         dividend = self.remembered(expr.args[0], box, facts)
+        if dividend.low < 0 < excess and found.high > _SEVERAL:
+            apart = eq.Apply("-", expr.args[::-1])
+            excess = min(excess, -self.by_form(apart, box, facts)[0])
+        high = math.inf
         if excess <= 0:
             high = self._of_more(expr.args[0], expr.args[1], 1.0, dividend.high, box, facts)
-        if dividend.low >= 0:
-            low = 0.0
-            # it may be no less than the divisor, where that is no number
-            if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
-                less = self._excess_of(expr.args[1], expr.args[0], box, facts)
-                least = 1 - max(less, 0.0) / divisor.low
-                if less > 0 and least < 1 - _ROUNDED:
-                    least = max(least, 1 / self.times_at_most(*expr.args[::-1], box, facts))
-                if less <= 0 and divisor.finite:
-                    more = self._more(expr.args[1], expr.args[0], 1.0, box, facts)
-                    least = 1 + more / divisor.high
-                low = min(low, -least * (1 - 4 * self.own.row.unit))
-        elif found.low < -1.0:
-            mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
-            self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
-            low = self._times_one(self.upper(mirrored, box, facts), divisor)
-            if low <= 1.0:
-                low = self._of_more(expr.args[0], expr.args[1], -1.0, -dividend.low, box, facts)
+        low = self._opposite(expr, excess, found, divisor, box, facts)
         if high > 1.0:
             high = self._most(expr, box, divisor)
             low = min(low, high)
-            high = min(high, self._times_one(excess, divisor))
-            if 1 + _ROUNDED < high < _HARDLY_MORE:
-                high = min(high, self.times_at_most(*expr.args, box, facts))
-            if high > _SEVERAL:
-                high = min(high, self._by_multiple(expr, divisor, box, facts))
+            high = self._hardly_more(expr, excess, high, divisor, box, facts)
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
+
+    def _opposite(
+        self,
+        expr: eq.Apply,
+        excess: float,
+        found: Numbers,
+        divisor: Numbers,
+        box: Limits,
+        facts: Facts,
+    ) -> float:
+        """How large the opposite of a quotient is at most. excess: of the dividend."""
+        one, other = expr.args
+        dividend = self.remembered(one, box, facts)
+        if dividend.low >= 0:
+            # it may be no less than the divisor, where that is no number
+            if not (excess > 0 and found.low < 1.0 < found.high and divisor.only is None):
+                return 0.0
+            less = self._excess_of(other, one, box, facts)
+            least = 1 - max(less, 0.0) / divisor.low
+            if less > 0 and least < 1 - _ROUNDED:
+                least = max(least, 1 / self.times_at_most(other, one, box, facts))
+            if less <= 0 and divisor.finite:
+                least = 1 + self._more(other, one, 1.0, box, facts) / divisor.high
+            return min(0.0, -least * (1 - 4 * self.own.row.unit))
+        if found.low >= -1.0:
+            return math.inf
+        mirrored = Sum({}).plus(self.whole(one, box), -1.0).plus(self.whole(other, box), -1.0)
+        self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
+        gap = self.upper(mirrored, box, facts)
+        if gap > 0 and found.low < -_SEVERAL:
+            gap = min(gap, -self.by_form(eq.Apply("+", expr.args), box, facts)[0])
+        low = self._times_one(gap, divisor)
+        return low if low > 1.0 else self._of_more(one, other, -1.0, -dividend.low, box, facts)
+
+    def _hardly_more(
+        self,
+        expr: eq.Apply,
+        excess: float,
+        most: float,
+        divisor: Numbers,
+        box: Limits,
+        facts: Facts,
+    ) -> float:
+        """How large a quotient is at most whose dividend is the larger one, by so much."""
+        high = min(most, self._times_one(excess, divisor))
+        if 1 + _ROUNDED < high < _HARDLY_MORE:
+            high = min(high, self.times_at_most(*expr.args, box, facts))
+        if high > _SEVERAL:
+            high = min(high, self._by_multiple(expr, divisor, box, facts))
+        return high
 
     def _by_multiple(self, expr: eq.Apply, divisor: Numbers, box: Limits, facts: Facts) -> float:
         """How large a quotient is at most, by so many times the divisor as an element is in the

@@ -144,26 +144,28 @@ class Splits(Diagonals):
     ) -> Numbers | None:
         """What all pieces give; None where one of them is not finite when nothing is left to do."""
 
-        def value_of(piece: Sequence[Numbers], proofs: bool = True) -> Numbers:
-            known: dict[eq.Expr, Numbers] = dict(facts)
-            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
-            made = self._unproved(body, box, known)
-            return made if made.finite or not proofs else self.value(body, box, known)
+        def known(piece: Sequence[Numbers]) -> Facts:
+            own = zip(atoms, piece, strict=True)
+            return {**facts, **{atom: numbers for (atom, _), numbers in own}}
+
+        def is_finite(piece: Sequence[Numbers], proofs: bool = True) -> bool:
+            there = known(piece)
+            made = self._unproved(body, box, there)
+            return made.finite or (proofs and self.value(body, box, there).finite)
 
         ranges = tuple(numbers for _, numbers in atoms)
         # what an end of a range gives, or 0, every piece gives that has it
         ends = product(*(map(number, {one.low, one.high, *_zero_in(one)}) for one in ranges))
-        if not all(value_of(corner).finite for corner in ends):
+        if not all(is_finite(corner) for corner in ends):
             return None
-        made: list[Numbers] = []
+        made: list[Sequence[Numbers]] = []
         left: list[Piece] = [(ranges, 0)]
         for _ in range(_LOOKED_AT):
-            if not left:
-                return join(*made)
+            if not left:  # proofs say more of the pieces than that they are finite
+                return join(*(self.value(body, box, known(piece)) for piece in made))
             piece, halved = left.pop()
-            value = value_of(piece, halved % _PROVED == 0)
-            if value.finite:
-                made.append(value)
+            if is_finite(piece, halved % _PROVED == 0):
+                made.append(piece)
                 continue
             if halved == _HALVINGS or self._spent + self._work > _WORK:
                 return None

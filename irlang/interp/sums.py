@@ -22,7 +22,7 @@ ATOMS = 8  # elements of a sum
 _DEPTH = 6  # definitions that are looked into, one behind another
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
-_ROUNDED = (64, 1024)  # times, of two numbers of which one is hardly more than the other
+_ROUNDED = (1024, 128, 32, 16)  # times, of two numbers of which one is hardly more than the other
 _SLIGHT = 0.125  # of a number, by which another is hardly more
 _AT_LEAST = 1  # the same, for all elements of a sum as they stand
 # the same of proofs by cases, and sums that they look at
@@ -267,28 +267,37 @@ class Sums(Singles):
             best = min(best, found)
         return best
 
-    def rounded(self, other: eq.Expr, times: float, share: float, lost: float, box: Limits) -> Sum:
-        """So many times an element, which may be off by a share of itself, and by what is lost."""
+    def rounded(
+        self, other: eq.Expr, times: float, share: float, lost: float, box: Limits, below: bool
+    ) -> Sum:
+        """So many times an element, which may be off by a share of itself and by what is lost, as
+        what is no larger (`below`), or no less.
+        """
         size = self.interval(other, box, {})
         if self._by_share and size.low >= 0:
-            return Sum({other: times * (1 + share)}, error=lost)
+            off = -abs(times) * share if below else abs(times) * share
+            return Sum({other: times + off}, error=lost)
         return Sum({other: times}, error=abs(times) * share * size.magnitude + lost)
 
     def times_at_most(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> float:
         """How many times another expression one is at most, hardly more than once; infinite where
         that is not known. However small both are, rounding counts as a share of them.
         """
+        best = math.inf
         before, self._by_share = self._by_share, True
         try:
             for often in _ROUNDED:
                 share = self.own.changed_by(often)
+                if share >= _SLIGHT:
+                    continue
                 gap = self.whole(one, box).plus(self.whole(other, box), -(1 + share))
                 self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried before
-                if share < _SLIGHT and self.upper(gap, box, facts) + gap.error <= 0:
-                    return (1 + share) * (1 + 4 * self.own.row.unit)
+                if self.upper(gap, box, facts) + gap.error > 0:
+                    break
+                best = (1 + share) * (1 + 4 * self.own.row.unit)
         finally:
             self._by_share = before
-        return math.inf
+        return best
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:  # noqa: ARG002
         """The same of sums over the same indices; nothing is known here."""
