@@ -34,7 +34,8 @@ from irlang.interp.squares import Squares
 from irlang.interp.unfolding import instance, small
 
 _DEPTH = 8  # definitions that are looked into, one behind another
-_DEPTHS = (1, 2, 3, 4, _DEPTH)  # a row of a tensor is lost where its elements are taken apart
+# a row of a tensor is lost where its elements are taken apart; moving averages are deep
+_DEPTHS = (1, 2, 3, 4, _DEPTH, 2 * _DEPTH)
 _BY_SIGNS = 2  # cases, from which on no more are parted
 _CHOOSING = ("max", "min", "select")  # functions whose value is one of their last two arguments
 _HIDDEN = 3  # definitions that a divisor is looked into

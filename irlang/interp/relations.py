@@ -341,13 +341,11 @@ class Relations(Placed):
         """Weights and numbers of averages, what the weights add up to, and how sure that is. One of
         the numbers may be 1, as in `p + (1 - p) * q`. least: what the weights may be.
         """
-        terms = [self.meaning(arg, box) for arg in expr.args]
-        products = [isinstance(term, eq.Apply) and term.function == "*" for term in terms]
-        if not any(products):
+        factors = [self._two_factors(arg, box) for arg in expr.args]
+        if not any(factors):
             return
         one, other = (
-            term.args if isinstance(term, eq.Apply) and times else (arg, eq.Const(1.0))
-            for arg, term, times in zip(expr.args, terms, products, strict=True)
+            pair or (arg, eq.Const(1.0)) for arg, pair in zip(expr.args, factors, strict=True)
         )
         for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
             total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
@@ -355,6 +353,13 @@ class Relations(Placed):
                 continue
             if all(self.value(weight, box, facts).low >= least for weight in (a, b)):
                 yield (a, u), (b, v), total.constant, total.error
+
+    def _two_factors(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
+        """The factors of a product; of a quotient the reciprocal of the divisor is one."""
+        term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function == "/":
+            return term.args[0], eq.Apply("/", (eq.Const(1.0), term.args[1]))
+        return term.args if isinstance(term, eq.Apply) and term.function == "*" else ()
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
