@@ -61,9 +61,10 @@ class Jensen(Triangles):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box) if rest.factors else None
-        for base in self._curved_over(term, below, box) if term is not None else ():
-            if any(self._adds_up_to(other, box) for other in rest.factors):
-                yield from self._by_mean(atom, term, base, below, rest, box)
+        if term is None or not any(self._adds_up_to(other, box) for other in rest.factors):
+            return
+        for base in self._curved_over(term, below, box):
+            yield from self._by_mean(atom, term, base, below, rest, box)
 
     def _curved_over(self, term: eq.Expr, below: bool, box: Limits) -> Iterator[eq.Expr]:
         """What a term may be a curve over: sums, alone or, as a curve that rises is no less

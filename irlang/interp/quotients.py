@@ -45,7 +45,7 @@ class Quotients(Counting):
         high = math.inf
         if excess <= 0:
             high = self._of_more(expr.args[0], expr.args[1], 1.0, dividend.high, box, facts)
-        low = self._opposite(expr, excess, found, divisor, box, facts)
+        low = self._turned_around(expr, excess, found, divisor, box, facts)
         if high > 1.0:
             high = self._most(expr, box, divisor)
             low = min(low, high)
@@ -54,7 +54,7 @@ class Quotients(Counting):
             found = self.cut(found, -low, high, NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
 
-    def _opposite(
+    def _turned_around(
         self,
         expr: eq.Apply,
         excess: float,
@@ -99,7 +99,7 @@ class Quotients(Counting):
         """How large a quotient is at most whose dividend is the larger one, by so much."""
         high = min(most, self._times_one(excess, divisor))
         if 1 + _ROUNDED < high < _HARDLY_MORE:
-            high = min(high, self.times_at_most(*expr.args, box, facts))
+            high = min(high, self.times_at_most(expr.args[0], expr.args[1], box, facts))
         if high > _SEVERAL:
             high = min(high, self._by_multiple(expr, divisor, box, facts))
         return high

@@ -252,8 +252,8 @@ class Weights(Holdings):
             if there.low > 0:
                 best = max(best, there.low * math.prod(inner[other][1] + 1 for other in others))
         for quotient, often in self._of_sum(look, inner) if look.function == "/" else ():
-            least = self._least_weight(quotient, inner, names, depth - 1) * often
-            best = max(best, least * (1 - 4 * self.own.row.unit))
+            every = self._least_weight(quotient, inner, names, depth - 1) * often
+            best = max(best, every * (1 - 4 * self.own.row.unit))
         if look.function in ("*", "/"):
             pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
             for one, other in pairs:
