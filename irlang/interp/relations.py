@@ -341,25 +341,18 @@ class Relations(Placed):
         """Weights and numbers of averages, what the weights add up to, and how sure that is. One of
         the numbers may be 1, as in `p + (1 - p) * q`. least: what the weights may be.
         """
-        factors = [self._two_factors(arg, box) for arg in expr.args]
-        if not any(factors):
+        terms = [self.meaning(arg, box) for arg in expr.args]
+        made = {term.function if isinstance(term, eq.Apply) else "" for term in terms}
+        # a number beside a quotient is weighed as it stands
+        if not made & {"*", "/"} or ("/" in made and not made <= {"*", "/"}):
             return
-        one, other = (
-            pair or (arg, eq.Const(1.0)) for arg, pair in zip(expr.args, factors, strict=True)
-        )
-        for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
+        ways = [_weighed(arg, term) for arg, term in zip(expr.args, terms, strict=True)]
+        for (a, u), (b, v) in product(*ways):
             total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
             if total.factors or total.constant <= 0:
                 continue
             if all(self.value(weight, box, facts).low >= least for weight in (a, b)):
                 yield (a, u), (b, v), total.constant, total.error
-
-    def _two_factors(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
-        """The factors of a product; of a quotient the reciprocal of the divisor is one."""
-        term = self.meaning(expr, box)
-        if isinstance(term, eq.Apply) and term.function == "/":
-            return term.args[0], eq.Apply("/", (eq.Const(1.0), term.args[1]))
-        return term.args if isinstance(term, eq.Apply) and term.function == "*" else ()
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
@@ -400,3 +393,15 @@ class Relations(Placed):
         end = self.aside(partial(self.beside_mean, expr, inner, box, facts))
         ends = (end, math.inf) if expr.kind == "max" else (-math.inf, end)
         return self.cut(found, *ends, "the mean lies between the least and the largest")
+
+
+def _weighed(expr: eq.Expr, term: eq.Expr) -> list[tuple[eq.Expr, eq.Expr]]:
+    """Weights and numbers of which an expression is the product, by what it is computed as; of a
+    quotient, what is divided and the reciprocal of the divisor; of another the number 1.
+    """
+    if isinstance(term, eq.Apply) and term.function == "*":
+        one, other = term.args
+        return [(one, other), (other, one)]
+    if isinstance(term, eq.Apply) and term.function == "/":
+        return [(term.args[0], eq.Apply("/", (eq.Const(1.0), term.args[1])))]
+    return [(expr, eq.Const(1.0))]
