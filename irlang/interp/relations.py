@@ -171,9 +171,11 @@ class Relations(Placed):
             expr = eq.Read(expr.tensor, tuple(taken(at, box, self.decided) for at in expr.index))
         if any(isinstance(at, eq.Read) for at in expr.index):
             found = self._at_place(expr, found, box)
-        largest = self.largest(self.meaning(expr, box), box)
+        look = self.meaning(expr, box)
+        largest = self.largest(look, box)
         if largest is None:
-            return found
+            most = self.aside(partial(self.most_at_rank, look, box))
+            return self.cut(found, -math.inf, most, "those that are larger are parts of a whole")
         reached = meet(found, self.anew(largest, box))
         if reached != found:
             self.because("the first of sorted numbers is the largest")
@@ -332,8 +334,10 @@ class Relations(Placed):
         return None
 
     def _slack_of_average(self, weight: float, error: float, size: float) -> float:
-        """What rounding adds to an average of numbers of a size. error: of the weights."""
-        return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
+        """What rounding adds to an average of numbers of a size. error: of the weights. Products and
+        sum are rounded once each, and what is divided by as its reciprocal and the quotient.
+        """
+        return 5 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
     def _averages(
         self, expr: eq.Apply, box: Limits, facts: Facts, least: float = 0.0
@@ -343,7 +347,7 @@ class Relations(Placed):
         """
         terms = [self.meaning(arg, box) for arg in expr.args]
         made = {term.function if isinstance(term, eq.Apply) else "" for term in terms}
-        # a number beside a quotient is weighed as it stands
+        # a quotient counts beside another, or beside a product
         if not made & {"*", "/"} or ("/" in made and not made <= {"*", "/"}):
             return
         ways = [_weighed(arg, term) for arg, term in zip(expr.args, terms, strict=True)]
