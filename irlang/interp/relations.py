@@ -334,8 +334,8 @@ class Relations(Placed):
         return None
 
     def _slack_of_average(self, weight: float, error: float, size: float) -> float:
-        """What rounding adds to an average of numbers of a size. error: of the weights. Products and
-        sum are rounded once each, and what is divided by as its reciprocal and the quotient.
+        """What rounding adds to an average of numbers of a size. error: of the weights. The sum and
+        products are rounded once each, a quotient by way of a reciprocal twice.
         """
         return 5 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
