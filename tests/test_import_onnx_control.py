@@ -54,10 +54,19 @@ def test_a_choice_that_is_not_known_is_one_of_two_values(truth: bool, tmp_path: 
     assert "where(c, " in text(made)
 
 
-@pytest.mark.parametrize("test", ["Greater", "Equal", "Not LessOrEqual"])
+@pytest.mark.parametrize(
+    ("test", "least"),
+    [
+        ("Greater", 0),
+        ("Equal", 0),
+        ("Not LessOrEqual", 0),
+        ("Greater", 0.5),
+        ("GreaterOrEqual", 0.5),
+    ],
+)
 @pytest.mark.parametrize("count", [0, 3])
 def test_a_branch_is_handed_what_its_condition_allows(
-    test: str, count: int, tmp_path: Path
+    test: str, least: float, count: int, tmp_path: Path
 ) -> None:
     """A mean of as many as there are is asked for only where there are some."""
     ways = [node("Div", "x f", "r")], [node("Abs", "x", "r")]
@@ -69,8 +78,8 @@ def test_a_branch_is_handed_what_its_condition_allows(
         node("Not" if "Not" in test else "Identity", "t", "c"),
         node("If", "c", "y", **dict(zip(names, inside, strict=True))),
     ]
-    zero = np.zeros((), np.float32)
-    made = model(nodes, [value("x", 3, 4), value("n", kind=INT64)], ["y"], {"zero": zero})
+    numbers = {"zero": np.full((), least, np.float32)}
+    made = model(nodes, [value("x", 3, 4), value("n", kind=INT64)], ["y"], numbers)
     same_as_onnxruntime(made, {"x": X, "n": np.array(count)}, tmp_path)
     found = loads(text(made))
     points = analyse(found.graph, found.catalog, ranges={"n": (0.0, 12.0)}).points

@@ -19,7 +19,7 @@ from irlang.interp.values import Array
 
 OPS: dict[str, Callable[..., Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
-    "square": np.square,
+    "square": np.square, "maximum": np.maximum, "minimum": np.minimum,
 }  # fmt: skip
 ENDS = ((0.0, 5.0), (-2.0, 2.0), (0.0625, 20.0), (-0.984375, 0.984375))  # numbers of all types
 MODELS, CALLS, SAMPLES = 12, 9, 3000
@@ -33,7 +33,8 @@ def drawn(numbers: np.random.Generator) -> tuple[list[tuple[float, float]], list
     values = ["a", "b", "c"]
     calls: list[tuple[str, ...]] = []
     for number in range(CALLS):
-        function = str(numbers.choice(["add", "subtract", "subtract", "multiply", "square"]))
+        names = ["add", "subtract", "subtract", "multiply", "square", "maximum", "minimum"]
+        function = str(numbers.choice(names))
         read = [str(one) for one in numbers.choice(values[-5:], 2 - (function == "square"))]
         if number == CALLS // 2:
             own = [str(one) for one in numbers.choice(["a", "b", "c"], 2)]

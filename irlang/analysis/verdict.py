@@ -21,7 +21,7 @@ from irlang.scalar import SCALARS
 
 SECONDS = 4.5  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
-_GUARDS, _FEWEST, _FEWEST_OF_GRADIENTS, _MOST = 2.0, 0.4, 3.0, 4.0
+_GUARDS, _FEWEST, _FEWEST_OF_GRADIENTS, _MOST = 2.5, 0.4, 3.0, 4.0
 _ONE = 1.5  # and what one trial may take, as many times; none is begun that would not be over
 
 

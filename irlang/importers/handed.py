@@ -7,6 +7,7 @@ the condition allows there: no branch computes what it would never be asked for.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 _BESIDE = (1, -1, 0)  # what is added to the number of a comparison
+_NEXT_TO = (1, 0, -1)  # the same where that is no whole number: one like 1e-6 keeps from 0, too
 _FAR = 64  # copies of one another
 
 
@@ -39,18 +41,18 @@ def allowed(
     data: _T,
     taken: bool,
     number: Callable[[_T], float | None],
-) -> int | None:
-    """A whole number that a branch may be handed, where the condition compares what it is handed
-    with one that is known; None where it does not, and for numbers that are none.
+) -> float | None:
+    """A number that a branch may be handed, where the condition compares what it is handed with one
+    that is known; None where it does not, and for numbers that are none.
 
     taken: whether the branch is that for true. number: the value of a tensor, where that is one
     number and known.
     """
     for test, side, holds in _comparisons(told, condition, data):
         known = number(test.inputs[1 - side])
-        if known is None or known != int(known):
+        if known is None or not math.isfinite(known):
             continue
-        for one in (int(known) + more for more in _BESIDE):
+        for one in (known + more for more in (_BESIDE if known == int(known) else _NEXT_TO)):
             pair = (one, known) if side == 0 else (known, one)
             if _COMPARED[test.op](*pair) == (taken == holds):
                 return one

@@ -20,7 +20,7 @@ from irlang.interp.unfolding import settled
 _MOST = 3  # factors of a product
 _LOOKED_AT = 100  # sums that the comparison of two factors looks at
 _REPLACED = 4  # elements that are replaced in one of these
-_SLIGHT = 2.0**-10  # times the factor, by which one may be larger than the other
+_SLIGHT = 2.0**-6  # times the factor, by which one may be larger than the other
 
 
 class Areas(Tangents):

@@ -97,6 +97,15 @@ class Bounds(Sums):
             for argument in (own,) if apart == own else (own, apart):
                 yield argument.plus(Sum({}, end, error))
 
+    def _all_of(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
+        """The numbers of which a maximum or minimum is one, those of others inside it included."""
+        for arg in term.args:
+            look = self.meaning(arg, box)
+            if depth and isinstance(look, eq.Apply) and look.function == term.function:
+                yield from self._all_of(look, box, depth - 1)
+            else:
+                yield arg
+
     def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
         """The arguments of a maximum or minimum, and of those inside it."""
         for arg in term.args:
@@ -141,18 +150,21 @@ class Bounds(Sums):
         if not isinstance(term, eq.Apply):
             return
         if term.function == ("min" if below else "max"):
-            own = [self.whole(arg, box) for arg in term.args]
+            args = list(self._all_of(term, box))
+            own = [self.whole(arg, box) for arg in args]
             yield own
-            apart = [self.sum_of(arg, box, facts) for arg in term.args]
+            apart = [self.sum_of(arg, box, facts) for arg in args]
             if apart != own:
                 yield apart
         elif term.function == "select":
             condition = self.value(term.args[0], box, facts)
             arms = zip((True, False), term.args[1:], strict=True)
             yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
-        elif not self._cased():
-            return
-        elif term.function == "*":
+        elif term.function == "+":
+            parts = self.average(term, box, facts)
+            if parts is not None:
+                yield parts
+        elif term.function == "*" and self._cased():
             for one, other in (term.args, term.args[::-1]):
                 times = self.value(one, box, facts)
                 if times.finite and times.pieces and other in self._by_case:
@@ -161,10 +173,6 @@ class Bounds(Sums):
                     error = 2 * self.own.row.unit * size + self.own.least
                     ends = (times.low, times.high)
                     yield [Sum({}, error=error).plus(whole, end) for end in ends]
-        elif term.function == "+":
-            parts = self.average(term, box, facts)
-            if parts is not None:
-                yield parts
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:  # noqa: ARG002
         """Two sums between which a sum of two products lies; None where that is not known."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.areas import Areas
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.polynomials import Element, Over
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 from irlang.scalar import SCALARS
@@ -36,6 +39,50 @@ class Circles(Areas):
             # each square is that of a number so far off, both squares and their sum are rounded
             return 2 * off * (2 + off) + 8 * self.own.row.unit + 4 * self.own.least
         return None
+
+    def in_one_row(self, elements: Collection[Element], box: Limits) -> float:
+        """What the sum of the squares of some elements is at most, also where each two of them are
+        a sine and a cosine of one argument.
+        """
+        found = super().in_one_row(elements, box)
+        left = [one for one in elements if not isinstance(one, Over)]
+        if found or len(left) < max(len(elements), _TERMS) or len(left) % _TERMS:
+            return found
+        most = 0.0
+        while left:
+            one = eq.Apply("sq", (left.pop(),))
+            offs = (
+                (other, self.off_circle((one, eq.Apply("sq", (other,))), box)) for other in left
+            )
+            met = next(((other, off) for other, off in offs if off is not None), None)
+            if met is None:
+                return 0.0
+            left.remove(met[0])
+            most += 1 + met[1]
+        return most
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element: what a square leaves of
+        1, for another, or for one times what is 1 at most.
+        """
+        yield from super()._bounds(atom, below, rest, box, facts)
+        base = None if below or not rest.factors else self.square_of(atom, box)
+        look = None if base is None else self.meaning(base, box)
+        if base is None or look is None:
+            return
+        parts = [base]
+        if isinstance(look, eq.Apply) and look.function == "*":
+            for one, other in (look.args, look.args[::-1]):
+                if self.interval(other, box, facts).magnitude <= 1:
+                    parts.append(one)
+        for other, part in product(rest.factors, parts):
+            if self.square_of(other, box) is None:
+                continue
+            off = self.off_circle((eq.Apply("sq", (part,)), other), box)
+            if off is not None:
+                yield Sum({other: -1.0}, 1.0, off)
 
     def terms_of(self, expr: eq.Reduce, inner: Limits) -> list[eq.Expr]:
         """The terms of a sum over one index of few numbers, one by one; of others none."""

@@ -8,7 +8,7 @@ Truth values and whole numbers of which there are few are tried one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -63,6 +63,20 @@ class Counting(Mixed):
         low, high = (made_of(count * end) for end in (made.low, made.high))
         return self.cut(found, low, high, "what every element counts is known")
 
+    def most_by_case(self, terms: Sequence[tuple[eq.Expr, float]], box: Limits) -> float:
+        """No value of some truth values and whole numbers, each times a factor, is above this."""
+        written = [self._written(body, box, _DEPTH) for body, _ in terms]
+        most = -math.inf
+        for case in self._cases_of(written, box):
+            total = 0.0
+            for body, (_, factor) in zip(written, terms, strict=True):
+                one = self.value(body, box, case)
+                if not (one.finite and one.pieces and one.whole):
+                    return math.inf
+                total += factor * (one.high if factor > 0 else one.low)
+            most = max(most, total)
+        return most if math.isfinite(most) else math.inf
+
     def _side_by_side(
         self, counts: list[eq.Reduce | None], box: Limits
     ) -> list[tuple[eq.Expr, Limits]]:
@@ -113,6 +127,7 @@ class Counting(Mixed):
         if isinstance(expr, eq.Read) and expr.default is None:
             term, kind = self._defined(expr, box), self.infos[expr.tensor].kind
             known = kind == "bool" or (kind == "int" and self._inside_type(expr.tensor))
+            known = known or (isinstance(term, eq.Apply) and term.function == "real")
             if not depth or not known or term == expr or isinstance(term, eq.Reduce):
                 return self.source(expr, box)[0]
             made = self._written(term, box, depth - 1)

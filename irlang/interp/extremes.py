@@ -13,9 +13,9 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.circles import Circles
 from irlang.interp.interval import number
 from irlang.interp.range_eval import Limits
+from irlang.interp.resultants import Resultants
 from irlang.interp.unfolding import instance, pinned, settled, small
 
 _FEW = 16  # elements that are tried one by one
@@ -25,7 +25,7 @@ UNFOLDED = 4  # definitions that a term of a reduction is written out by, at mos
 FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
 
 
-class Extremes(Circles):
+class Extremes(Resultants):
     """An evaluator that looks at the cases of which element a maximum or minimum is."""
 
     def beside_any(self, expr: eq.Apply, box: Limits) -> tuple[float, float]:
@@ -106,30 +106,62 @@ class Extremes(Circles):
             if self.among(self.looks(atom, inner), self.looks(largest.body, own), met, own):
                 yield self.source(atom, inner)[0]
 
-    def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
-        """What a sum is at least, whichever of some elements is the larger that it is taken of."""
+    def _of_larger(self, expr: eq.Apply, known: float, box: Limits, facts: Facts) -> float:
+        """What a sum is at least, whichever of some elements is the larger that it is taken of;
+        anything less where that is no more than what is known already.
+        """
         best = -math.inf
-        met: set[eq.Expr] = set()
+        met: set[tuple[eq.Expr, int]] = set()
         for body in self._written_out(expr, box):
             for atom in dict.fromkeys(eq.walk(body)):
                 if not eq.indices(atom) <= box.keys():
                     continue  # it hangs on an index that is bound further in
                 larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
-                own = [self.started(arg, box) for arg in self._one_is(larger, box)]
-                if own and atom not in met:
-                    met.add(atom)
-                    kept = frozenset([atom, *(self.copies(one, box)[-1] for one in own)])
-                    far = self.unfolded(expr, box, UNFOLDED, kept)
-                    if far != body and small(far):
-                        best = max(best, self._least_by_case(far, atom, own, box, facts))
-                if own and best <= 0:
-                    best = max(best, self._least_by_case(body, atom, own, box, facts))
+                for args in self._one_is(larger, box):
+                    own = [self.started(arg, box) for arg in args]
+                    if (atom, len(own)) not in met:
+                        met.add((atom, len(own)))
+                        kept = frozenset([atom, *(self.copies(one, box)[-1] for one in own)])
+                        near = self._written_to(expr, settled(atom), box, UNFOLDED)
+                        for far in (near, self.unfolded(expr, box, UNFOLDED, kept)):
+                            if far not in (None, body) and small(far) and best < 1.0:
+                                least = self._least_by_case(far, atom, own, known, box, facts)
+                                best = max(best, least)
+                    if best <= 0:
+                        best = max(best, self._least_by_case(body, atom, own, known, box, facts))
             if best > 0:
                 break  # written out further it says the same
         return best
 
+    def _written_to(self, expr: eq.Expr, atom: eq.Expr, box: Limits, depth: int) -> eq.Expr | None:
+        """An expression with only those definitions written out that lead to an element; None where
+        none of them does.
+        """
+        if isinstance(expr, eq.Apply):
+            parts = [self._written_to(arg, atom, box, depth) for arg in expr.args]
+            if not any(parts):
+                return None
+            return eq.Apply(
+                expr.function, tuple(p or a for p, a in zip(parts, expr.args, strict=True))
+            )
+        if not isinstance(expr, eq.Read) or expr.default is not None:
+            return None
+        read, region = self.source(expr, box)
+        if read == atom or not depth or not self.as_here(read.tensor):
+            return atom if read == atom else None
+        term = self.tensors[read.tensor].body if region is None else region.term
+        if not isinstance(term, eq.Apply) or not small(term):
+            return None
+        return self._written_to(instance(term, read), atom, box, depth - 1)
+
     def _least_by_case(
-        self, body: eq.Expr, atom: eq.Expr, own: Sequence[eq.Expr], box: Limits, facts: Facts
+        self,
+        body: eq.Expr,
+        atom: eq.Expr,
+        own: Sequence[eq.Expr],
+        least_known: float,
+        box: Limits,
+        facts: Facts,
     ) -> float:
         """What an expression is at least, an element in it being one of some others."""
         lows = []
@@ -142,7 +174,7 @@ class Extremes(Circles):
             with self.taken_as(element, settled(atom)):
                 least = self._of_terms(body, frozenset([element, one, atom]), box, known)
                 lows.append(least if least >= 1.0 else self._least(body, box, known))
-            if lows[-1] <= 0:
+            if lows[-1] <= max(0.0, least_known):
                 break
         return min(lows, default=-math.inf)
 
@@ -180,21 +212,26 @@ class Extremes(Circles):
                 found = max(found, self._attained(term, box, facts) or found)
         return found
 
-    def _one_is(self, larger: eq.Expr, box: Limits) -> list[eq.Expr]:
-        """The elements of which one is the larger or lesser of two, or an extreme of a few."""
+    def _one_is(self, larger: eq.Expr, box: Limits) -> Iterator[list[eq.Expr]]:
+        """The elements of which one is the larger or lesser of two, or an extreme of a few: those
+        of the extremes inside it, and these as they stand.
+        """
         if isinstance(larger, eq.Apply) and larger.function in ("max", "min"):
-            return list(self._leaves(larger, box))
+            leaves = list(self._leaves(larger, box))
+            yield leaves
+            if len(leaves) > len(larger.args):
+                yield list(larger.args)
+            return
         term = self.chosen(larger, box)
         inner = None if term is None else self.inner_box(term, box)
         if term is None or term.body is None or inner is None:
-            return []
+            return
         names = [name for name, _ in term.binders]
-        if math.prod(inner[name][1] + 1 for name in names) > _FEW:
-            return []
-        return [
-            settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
-            for at in product(*(range(inner[name][1] + 1) for name in names))
-        ]
+        if math.prod(inner[name][1] + 1 for name in names) <= _FEW:
+            yield [
+                settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
+                for at in product(*(range(inner[name][1] + 1) for name in names))
+            ]
 
     def _leaves(self, term: eq.Apply, box: Limits, depth: int = _DEEP) -> Iterator[eq.Expr]:
         """The elements that a maximum or minimum, and all those inside it, are taken of: one of

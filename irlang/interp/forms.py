@@ -8,7 +8,7 @@ reciprocal of a divisor, and parted by the sign of an element whose size stands 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from irlang.interp.polynomials import (
     DOUBLE,
     Element,
     Form,
+    Monomial,
     Over,
     Ranges,
     crosses,
@@ -30,11 +31,14 @@ from irlang.interp.polynomials import (
 )
 from irlang.interp.range_eval import Limits
 from irlang.interp.squares import Squares
-from irlang.interp.unfolding import instance
+from irlang.interp.unfolding import instance, small
 
 _DEPTH = 8  # definitions that are looked into, one behind another
-_DEPTHS = (1, 2, 3, 4, _DEPTH)  # a row of a tensor is lost where its elements are taken apart
+# a row of a tensor is lost where its elements are taken apart; moving averages are deep
+_DEPTHS = (1, 2, 3, 4, _DEPTH, 2 * _DEPTH)
 _BY_SIGNS = 2  # cases, from which on no more are parted
+_CHOOSING = ("max", "min", "select")  # functions whose value is one of their last two arguments
+_HIDDEN = 3  # definitions that a divisor is looked into
 _CLEARED = 1  # divisors that a polynomial is cleared of, one after another
 _SQUARED_ROOT = 8  # roundings of a root, whose error counts twice, and of its square
 
@@ -62,11 +66,37 @@ class Forms(Squares):
                 continue
             before = form
             elements = form.elements()
-            told = not elements or form.cancelled or crosses(form)
+            told = not elements or form.cancelled or crosses(form) or self._hides(form, box)
             if told or self.in_one_row(elements, box):
                 low = max(low, self.least_of(form, box, facts))
                 high = min(high, -self.least_of(Form({}, 0.0).plus(form, -1.0), box, facts))
         return low, high
+
+    def _hides(self, form: Form, box: Limits) -> bool:
+        """Whether a divisor in a polynomial, or one of two numbers, is made of another element."""
+        elements = form.elements()
+        apart = [one for one in elements if isinstance(one, Over) or self._one_of(one, box)]
+        return len(elements) > 1 and any(
+            not {*self._reads(one, box, _HIDDEN)}.isdisjoint(elements)
+            for one in (one.base if isinstance(one, Over) else one for one in apart)
+        )
+
+    def _one_of(self, element: Element, box: Limits) -> tuple[eq.Expr, ...]:
+        """The numbers of which an element is one, without rounding: as a maximum, or by choice."""
+        term = element if isinstance(element, Over) else self.meaning(element, box)
+        if not isinstance(term, eq.Apply) or term.function not in _CHOOSING:
+            return ()
+        return term.args[-2:]
+
+    def _reads(self, expr: eq.Expr, box: Limits, depth: int) -> Iterator[eq.Expr]:
+        """The elements that an expression is made of, so many definitions deep."""
+        term = self.meaning(expr, box)
+        for part in eq.walk(term) if small(term) else ():
+            if isinstance(part, eq.Read) and part.default is None:
+                own = self.copies(part, box)[-1]
+                yield own
+                if depth and own != expr and eq.indices(own) <= box.keys():
+                    yield from self._reads(own, box, depth - 1)
 
     def least_of(self, form: Form, box: Limits, facts: Facts, clear: int = _CLEARED) -> float:
         """No value of what a polynomial stands for is below this."""
@@ -80,7 +110,34 @@ class Forms(Squares):
             linear = all(monomial.count(one) <= 1 for monomial in form.terms)
             if isinstance(one, Over) and linear:
                 found = max(found, self._cleared(form, one, ranges, box, facts, clear) - lost)
+            elif linear and (arms := self._one_of(one, box)):
+                found = max(found, self._by_arms(form, one, arms, ranges, box, facts, clear) - lost)
         return found
+
+    def _by_arms(
+        self,
+        form: Form,
+        one: Element,
+        arms: Sequence[eq.Expr],
+        ranges: Ranges,
+        box: Limits,
+        facts: Facts,
+        clear: int,
+    ) -> float:
+        """The same of a polynomial of an element that is one of some numbers: the least of any."""
+        kept = {monomial: factor for monomial, factor in form.terms.items() if one not in monomial}
+        rest = _without(one, form)
+        whole, times = (Form(part, size_of(Form(part, 0.0), ranges)) for part in (kept, rest))
+        lowest = math.inf
+        for arm in arms:
+            own = self.form_of(arm, box, facts, _DEPTH)
+            made = None if own is None else whole.plus(times.times(own))
+            if made is None or not made.usable() or one in made.elements():
+                return -math.inf
+            lowest = min(lowest, self.least_of(made, box, facts, clear - 1))
+            if lowest == -math.inf:
+                break
+        return lowest
 
     def _by_signs(self, form: Form, ranges: Ranges, box: Limits) -> list[tuple[Form, Ranges]]:
         """The polynomial where elements whose sizes stand in it, too, are negative and are not."""
@@ -123,11 +180,7 @@ class Forms(Squares):
         if low <= 0 or divisor is None:
             return -math.inf
         kept = {monomial: factor for monomial, factor in form.terms.items() if one not in monomial}
-        rest = {
-            tuple(part for part in monomial if part != one): factor
-            for monomial, factor in form.terms.items() if one in monomial
-        }  # fmt: skip
-        whole, below = Form(kept, 0.0), Form(rest, 0.0)
+        whole, below = Form(kept, 0.0), Form(_without(one, form), 0.0)
         whole, below = (replace(part, size=size_of(part, ranges)) for part in (whole, below))
         off = math.inf  # what the rounding of d comes to, once all is divided by it
         if divisor.relative <= 0.25:
@@ -268,3 +321,11 @@ class Forms(Squares):
                 return Form({made: 1 / factor}, (1 + DOUBLE) / smallest, error, relative)
         own = self.copies(expr, box)[-1]
         return Form({(Over(own),): 1.0}, (1 + DOUBLE) / smallest)
+
+
+def _without(one: Element, form: Form) -> dict[Monomial, float]:
+    """The terms of a polynomial that an element stands in, divided by it."""
+    return {
+        tuple(part for part in monomial if part != one): factor
+        for monomial, factor in form.terms.items() if one in monomial
+    }  # fmt: skip

@@ -61,20 +61,47 @@ class Jensen(Triangles):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box) if rest.factors else None
+        if term is None or not any(self._adds_up_to(other, box) for other in rest.factors):
+            return
+        for base in self._curved_over(term, below, box):
+            yield from self._by_mean(atom, term, base, below, rest, box)
+
+    def _curved_over(self, term: eq.Expr, below: bool, box: Limits) -> Iterator[eq.Expr]:
+        """What a term may be a curve over: sums, alone or, as a curve that rises is no less
+        without what was added and is not negative, in a sum.
+        """
         base = _base_of(term)
-        if base is None or not self._adds_up_to(base, box):
+        if base is None:
             return
-        if not any(self._adds_up_to(other, box) for other in rest.factors):
+        if self._adds_up_to(base, box):
+            yield base
+        look = self.meaning(base, box)
+        if not (below and isinstance(look, eq.Apply) and look.function == "+"):
             return
+        for one, other in (look.args, look.args[::-1]):
+            if self._adds_up_to(one, box) and self.interval(other, box, {}).low >= 0:
+                curve = self._curve(term, box)
+                rises = curve is not None and (
+                    curve.function == "log" or (curve.power is not None and 0 < curve.power < 1)
+                )
+                if rises and self.interval(one, box, {}).low >= 0:
+                    yield one
+
+    def _by_mean(
+        self, atom: eq.Expr, term: eq.Expr, base: eq.Expr, below: bool, rest: Sum, box: Limits
+    ) -> Iterator[Sum]:
+        """The mean of a curve, for the curve over a mean."""
         found = self._mean(base, box)
-        curve = None if found is None or term is None else self._curve(term, box)
+        curve = None if found is None else self._curve(term, box)
         if found is None or curve is None or curve.convex == below:
             return
+        curve = replace(curve, base=base)
         own = _Mean(*found)
         if own.count * self.own.row.unit > _FAR_OFF or own.near <= 0:
             return
         if has_default(own.body) or (own.near != 1 and curve.function == "exp"):
             return
+        size = self.interval(atom, box, {}).magnitude
         for term, lost in self._applied(curve, own):
             error = self._off(atom, curve, own, lost, box)
             for mean in self._as_means(term, own, rest, box) if math.isfinite(error) else ():
@@ -84,8 +111,17 @@ class Jensen(Triangles):
                 else:
                     more = math.log(own.near) if curve.function == "log" else 0.0
                     scaled = mean.plus(Sum({}, more))
-                if all(map(math.isfinite, scaled.factors.values())):
+                if not all(map(math.isfinite, scaled.factors.values())):
+                    continue
+                if self._by_share and curve.function == "exp":
+                    yield self._as_share(scaled, _FURTHER * error / max(size, self.own.least))
+                else:
                     yield replace(scaled, error=scaled.error + error)
+
+    def _as_share(self, made: Sum, share: float) -> Sum:
+        """A sum times a number that is hardly more than 1, by a share of what it bounds."""
+        scaled = Sum({}).plus(made, 1 + share)
+        return replace(scaled, error=scaled.error + 2 * self.own.least)
 
     def _adds_up_to(self, expr: eq.Expr, box: Limits) -> bool:
         """Whether an expression is a sum, or may be a multiple of one, by how it is written."""
@@ -226,11 +262,14 @@ class Jensen(Triangles):
             times = 1.0 if alike else self._times_curve(body, curve, own.inner)
             if not times:
                 continue
-            size = self.interval(its.body, its.inner, {}).magnitude
-            error = self.own.changed_by(own.count + 4) * size
+            ends = self.interval(its.body, its.inner, {})
+            share = self.own.changed_by(own.count + 4)
             if curve is not None:
-                error += 2 * (SCALARS[curve.function].ulps + 1) * self.own.row.unit * size
-            error += (own.count + 2) * self.own.least * (1 + 1 / abs(its.near))
+                share += 2 * (SCALARS[curve.function].ulps + 1) * self.own.row.unit
+            lost = (own.count + 2) * self.own.least * (1 + 1 / abs(its.near))
+            if self._by_share and ends.low >= 0:
+                return Sum({other: (1 + share) / its.near / times}, error=lost / times)
+            error = share * ends.magnitude + lost
             if math.isfinite(error):
                 return Sum({other: 1 / its.near / times}, error=error / times)
         return None

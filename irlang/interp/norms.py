@@ -336,11 +336,11 @@ class Norms(Lengths):
             share = self.of_length(other, sized, sum_, False)
             if share:
                 times = math.sqrt(sum_.count) / share * (1 + 4 * self.own.row.unit)
-                size = self.interval(other, box, {}).magnitude
-                error = self.own.changed_by(sum_.count + 8) * size * times
-                error += sum_.count * math.sqrt(4 * self.own.least)
-                if math.isfinite(error):
-                    yield Sum({other: -times if below else times}, error=error)
+                lost = sum_.count * math.sqrt(4 * self.own.least)
+                off = self.own.changed_by(sum_.count + 8)
+                made = self.rounded(other, -times if below else times, off, lost, box, below)
+                if math.isfinite(made.error):
+                    yield made
 
     def _by_sizes(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The sum of the sizes, for the root of a sum of squares."""
@@ -360,9 +360,9 @@ class Norms(Lengths):
             inner = (one.args[0] for one in self.looks(*sizes) if is_absolute(one))
             if any(look in bases for one in inner for look in self.looks(one, sizes[1])):
                 count = math.prod(sizes[1][name][1] + 1 for name in sizes[1].keys() - box.keys())
-                size = self.interval(other, box, {}).magnitude
-                error = self.own.changed_by(2 * count + 8) * size
-                yield Sum({other: 1.0}, error=error + math.sqrt(count * self.own.least))
+                lost = math.sqrt(count * self.own.least)
+                share = self.own.changed_by(2 * count + 8)
+                yield self.rounded(other, 1.0, share, lost, box, False)
 
     def _by_square_of_sum(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The square of a sum of numbers that are not negative, for the sum of their squares."""
@@ -385,10 +385,10 @@ class Norms(Lengths):
             sizes = (one for look in looks if is_absolute(look) for one in look.args)
             if any(look in bases for look in (*looks, *sizes)):
                 count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
-                size = self.interval(other, box, {}).magnitude
-                error = self.own.changed_by(3 * count + 8) * size
-                if math.isfinite(error):
-                    yield Sum({other: 1.0}, error=error + 4 * count * self.own.least)
+                share = self.own.changed_by(3 * count + 8)
+                made = self.rounded(other, 1.0, share, 4 * count * self.own.least, box, False)
+                if math.isfinite(made.error) and math.isfinite(share):
+                    yield made
 
 
 def _is_made(expr: eq.Expr) -> TypeGuard[eq.Apply]:

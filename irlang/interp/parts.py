@@ -61,12 +61,21 @@ class Parts(Runs):
             its = self.meaning(other, box)
             if isinstance(its, eq.Reduce) and other != atom:
                 error = self._slack_of_some(term, its, box)
+                if math.isfinite(error) and error and self._by_share:
+                    count = self._number_of(term, box)
+                    share, lost = self.own.changed_by(2 * count), count * self.own.least
+                    yield self.rounded(other, 1.0, share, lost, box, True)
                 yield from [Sum({other: 1.0}, error=error)] * math.isfinite(error)
             elif other != atom:
                 count = self.terms_of_run(term, other, box)
                 size = self.interval(atom, box, facts).magnitude
                 error = 2 * (count + 2) * self.own.row.unit * size + count * self.own.least
                 yield from [Sum({other: 1.0}, error=error)] * (count > 0 and math.isfinite(error))
+
+    def _number_of(self, term: eq.Reduce, box: Limits) -> int:
+        """How many terms a reduction has."""
+        inner = self.inner_box(term, box) or {}
+        return math.prod(inner[name][1] + 1 for name, _ in term.binders)
 
     def _slack_of_some(self, whole: eq.Reduce, some: eq.Reduce, box: Limits) -> float:
         """How far a sum of some terms of another may be above it, by rounding: none of them is

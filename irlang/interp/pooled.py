@@ -10,6 +10,7 @@ indices that holds at one and the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -53,6 +54,10 @@ class Pooled(Parts):
 
     def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers an expression lies as a polynomial of elements."""
+        raise NotImplementedError
+
+    def most_by_case(self, terms: Sequence[tuple[eq.Expr, float]], box: Limits) -> float:
+        """No value of some truth values and whole numbers, each times a factor, is above this."""
         raise NotImplementedError
 
     def _at_one_index(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
@@ -147,6 +152,9 @@ class Pooled(Parts):
             made = self.anew(both, inner)  # as of a condition and its opposite
             if made.finite and made.pieces:
                 end = min(end, made.high if group[0][1] > 0 else -made.low)
+        if exact and len(group) == 2 and end > 0:  # as of two conditions of which one says more
+            pairs = [(_under(term, group[0][2]), factor) for _, factor, term in group]
+            end = min(end, self.most_by_case(pairs, inner))
         if exact and len(group) > 2 and rest == Sum({}):
             # as of those that are found and right, found and wrong, left out and right, ...
             end = min(end, self.by_form(_added_up(group), inner, facts)[1])

@@ -14,6 +14,9 @@ from irlang.interp.range_eval import Limits
 _LEFT_BESIDE = 3  # elements of a sum, for what is left of a divisor beside the dividend
 _LOOKED_AT_BESIDE = 4  # sums, for the same
 _LOOKED_AT = 32  # sums, for the lower end of a quotient
+_ROUNDED = 2.0**-18  # more than once, as rounding makes it of numbers that are not small
+_HARDLY_MORE = 32.0  # times, which may be rounding of what is small beside what it is taken of
+_SEVERAL = 1.5  # times that a dividend is its divisor, from which on multiples are tried
 NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -22,7 +25,6 @@ class Quotients(Counting):
 
     def quotient(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A quotient by what is no less than the dividend is 1 at most."""
-        top, bottom = (self.whole(arg, box) for arg in expr.args)
         divisor = self.remembered(expr.args[1], box, facts)
         chosen = None if found.finite else self.as_choice(self.meaning(expr.args[1], box), box)
         if chosen is not None:
@@ -35,34 +37,88 @@ class Quotients(Counting):
             found = self.by_factors(expr, found, box)
         if divisor.low <= 0:
             return self._of_part_or_nothing(expr, found, divisor, box, facts)
-        high = low = math.inf
         excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
         dividend = self.remembered(expr.args[0], box, facts)
+        if dividend.low < 0 < excess and found.high > _SEVERAL:
+            apart = eq.Apply("-", expr.args[::-1])
+            excess = min(excess, -self.by_form(apart, box, facts)[0])
+        high = math.inf
         if excess <= 0:
             high = self._of_more(expr.args[0], expr.args[1], 1.0, dividend.high, box, facts)
-        if dividend.low >= 0:
-            low = 0.0
-            # it may be no less than the divisor, where that is no number
-            if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
-                less = self._excess_of(expr.args[1], expr.args[0], box, facts)
-                least = 1 - max(less, 0.0) / divisor.low
-                if less <= 0 and divisor.finite:
-                    more = self._more(expr.args[1], expr.args[0], 1.0, box, facts)
-                    least = 1 + more / divisor.high
-                low = min(low, -least * (1 - 4 * self.own.row.unit))
-        elif found.low < -1.0:
-            mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
-            self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
-            low = self._times_one(self.upper(mirrored, box, facts), divisor)
-            if low <= 1.0:
-                low = self._of_more(expr.args[0], expr.args[1], -1.0, -dividend.low, box, facts)
+        low = self._turned_around(expr, excess, found, divisor, box, facts)
         if high > 1.0:
             high = self._most(expr, box, divisor)
             low = min(low, high)
-            high = min(high, self._times_one(excess, divisor))
+            high = self._hardly_more(expr, excess, high, divisor, box, facts)
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
+
+    def _turned_around(
+        self,
+        expr: eq.Apply,
+        excess: float,
+        found: Numbers,
+        divisor: Numbers,
+        box: Limits,
+        facts: Facts,
+    ) -> float:
+        """How large the opposite of a quotient is at most. excess: of the dividend."""
+        one, other = expr.args
+        dividend = self.remembered(one, box, facts)
+        if dividend.low >= 0:
+            # it may be no less than the divisor, where that is no number
+            if not (excess > 0 and found.low < 1.0 < found.high and divisor.only is None):
+                return 0.0
+            less = self._excess_of(other, one, box, facts)
+            least = 1 - max(less, 0.0) / divisor.low
+            if less > 0 and least < 1 - _ROUNDED:
+                least = max(least, 1 / self.times_at_most(other, one, box, facts))
+            if less <= 0 and divisor.finite:
+                least = 1 + self._more(other, one, 1.0, box, facts) / divisor.high
+            return min(0.0, -least * (1 - 4 * self.own.row.unit))
+        if found.low >= -1.0:
+            return math.inf
+        mirrored = Sum({}).plus(self.whole(one, box), -1.0).plus(self.whole(other, box), -1.0)
+        self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
+        gap = self.upper(mirrored, box, facts)
+        if gap > 0 and found.low < -_SEVERAL:
+            gap = min(gap, -self.by_form(eq.Apply("+", expr.args), box, facts)[0])
+        low = self._times_one(gap, divisor)
+        return low if low > 1.0 else self._of_more(one, other, -1.0, -dividend.low, box, facts)
+
+    def _hardly_more(
+        self,
+        expr: eq.Apply,
+        excess: float,
+        most: float,
+        divisor: Numbers,
+        box: Limits,
+        facts: Facts,
+    ) -> float:
+        """How large a quotient is at most whose dividend is the larger one, by so much."""
+        high = min(most, self._times_one(excess, divisor))
+        if 1 + _ROUNDED < high < _HARDLY_MORE:
+            high = min(high, self.times_at_most(expr.args[0], expr.args[1], box, facts))
+        if high > _SEVERAL:
+            high = min(high, self._by_multiple(expr, divisor, box, facts))
+        return high
+
+    def _by_multiple(self, expr: eq.Apply, divisor: Numbers, box: Limits, facts: Facts) -> float:
+        """How large a quotient is at most, by so many times the divisor as an element is in the
+        dividend for every time that it is in the divisor: of 255 steps between two ends.
+        """
+        top, bottom = (self.sum_of(arg, box, facts) for arg in expr.args)
+        best = math.inf
+        shared = (
+            top.factors[one] / bottom.factors[one] for one in top.factors if one in bottom.factors
+        )
+        for times in dict.fromkeys(one for one in shared if one > 1):
+            gap = top.plus(bottom, -times)
+            self._left = max(self._left, _LOOKED_AT_BESIDE)  # whatever was tried before
+            more = max(0.0, self.upper(gap, box, facts) + gap.error)
+            best = min(best, (times + more / divisor.low) * (1 + 4 * self.own.row.unit))
+        return best
 
     def _of_part_or_nothing(
         self, expr: eq.Apply, found: Numbers, divisor: Numbers, box: Limits, facts: Facts

@@ -86,10 +86,13 @@ class Relations(Placed):
             found = self._use("numbers are mixed", found, mixture, known, box, facts)
         if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
             found = self.by_truth(expr, found, box, facts)
+        if function == "+" and found.low >= 0.0 and found.pieces:
+            found = self._of_means(expr, found, box)
         if function == "+" and 0.0 <= found.low < 1.0:
             found = self._on_circle(expr.args, found, box)
         if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
-            least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
+            larger = partial(self._of_larger, expr, found.low, box, facts)
+            least = self.aside(larger, known, box, facts)
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
@@ -168,9 +171,11 @@ class Relations(Placed):
             expr = eq.Read(expr.tensor, tuple(taken(at, box, self.decided) for at in expr.index))
         if any(isinstance(at, eq.Read) for at in expr.index):
             found = self._at_place(expr, found, box)
-        largest = self.largest(self.meaning(expr, box), box)
+        look = self.meaning(expr, box)
+        largest = self.largest(look, box)
         if largest is None:
-            return found
+            most = self.aside(partial(self.most_at_rank, look, box))
+            return self.cut(found, -math.inf, most, "those that are larger are parts of a whole")
         reached = meet(found, self.anew(largest, box))
         if reached != found:
             self.because("the first of sorted numbers is the largest")
@@ -254,6 +259,7 @@ class Relations(Placed):
             inner = self.inner_box(expr, box)
             terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
             found = self._on_circle(terms, found, box)
+            found = self._of_means(expr, found, box) if found.pieces else found
         if expr.kind == "sum" and 0 <= found.low < 1.0 < found.magnitude:
             found = self.aside(partial(self.by_swapping, expr, found, box))
         if expr.kind == "sum" and found.magnitude > 1.0:
@@ -289,6 +295,13 @@ class Relations(Placed):
             return found
         return self.cut(found, 1 - off, 1 + off, "two squares of one argument add up to 1")
 
+    def _of_means(self, expr: eq.Apply | eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A sum of the squares of means, less what no vector is as long as that these are of."""
+        if not found.high > 0:
+            return found
+        most = self.aside(partial(self.of_means, expr, box))
+        return self.cut(found, -math.inf, most, "a mean is no longer than what it is taken of")
+
     # ---- averages and reductions
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -321,8 +334,10 @@ class Relations(Placed):
         return None
 
     def _slack_of_average(self, weight: float, error: float, size: float) -> float:
-        """What rounding adds to an average of numbers of a size. error: of the weights."""
-        return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
+        """What rounding adds to an average of numbers of a size. error: of the weights. The sum and
+        products are rounded once each, a quotient by way of a reciprocal twice.
+        """
+        return 5 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
     def _averages(
         self, expr: eq.Apply, box: Limits, facts: Facts, least: float = 0.0
@@ -331,14 +346,12 @@ class Relations(Placed):
         the numbers may be 1, as in `p + (1 - p) * q`. least: what the weights may be.
         """
         terms = [self.meaning(arg, box) for arg in expr.args]
-        products = [isinstance(term, eq.Apply) and term.function == "*" for term in terms]
-        if not any(products):
+        made = {term.function if isinstance(term, eq.Apply) else "" for term in terms}
+        # a quotient counts beside another, or beside a product
+        if not made & {"*", "/"} or ("/" in made and not made <= {"*", "/"}):
             return
-        one, other = (
-            term.args if isinstance(term, eq.Apply) and times else (arg, eq.Const(1.0))
-            for arg, term, times in zip(expr.args, terms, products, strict=True)
-        )
-        for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
+        ways = [_weighed(arg, term) for arg, term in zip(expr.args, terms, strict=True)]
+        for (a, u), (b, v) in product(*ways):
             total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
             if total.factors or total.constant <= 0:
                 continue
@@ -384,3 +397,15 @@ class Relations(Placed):
         end = self.aside(partial(self.beside_mean, expr, inner, box, facts))
         ends = (end, math.inf) if expr.kind == "max" else (-math.inf, end)
         return self.cut(found, *ends, "the mean lies between the least and the largest")
+
+
+def _weighed(expr: eq.Expr, term: eq.Expr) -> list[tuple[eq.Expr, eq.Expr]]:
+    """Weights and numbers of which an expression is the product, by what it is computed as; of a
+    quotient, what is divided and the reciprocal of the divisor; of another the number 1.
+    """
+    if isinstance(term, eq.Apply) and term.function == "*":
+        one, other = term.args
+        return [(one, other), (other, one)]
+    if isinstance(term, eq.Apply) and term.function == "/":
+        return [(term.args[0], eq.Apply("/", (eq.Const(1.0), term.args[1])))]
+    return [(expr, eq.Const(1.0))]

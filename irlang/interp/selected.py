@@ -50,6 +50,25 @@ class Selected(Bounds):
                     found = self._counted_to(pattern, target, lies, {**inner, **lies})
                 if len(found) == len(free) and self.stays(found, lies, box):
                     return settled(eq.substitute(body, found))
+            here = self._equal_here(one, other, free, box)
+            if here is not None:
+                return settled(eq.substitute(body, here))
+        return None
+
+    def _equal_here(
+        self, one: eq.Expr, other: eq.Expr, free: Limits, box: Limits
+    ) -> dict[str, eq.Expr] | None:
+        """The index from outside at which one side is the number that the other is, as data says
+        of the rows of one segment.
+        """
+        only = self.interval(other, box, {}).only if len(free) == 1 else None
+        for name in free if only is not None else ():
+            for outer, ends in box.items():
+                found: dict[str, eq.Expr] = {name: eq.Index(outer)}
+                if free[name][0] <= ends[0] and ends[1] <= free[name][1]:
+                    there = settled(eq.substitute(one, found))
+                    if self.interval(there, box, {}).only == only:
+                        return found
         return None
 
     def _counted_to(

@@ -25,6 +25,7 @@ from irlang.interp.unfolding import small
 _WRITTEN = 6  # definitions by which an expression is written out, at most
 _ATOMS = 2  # elements whose ranges are halved
 _HALVINGS = 20  # of one piece
+_PROVED = 4  # halvings, after which proofs are tried again: they take much longer than intervals
 _LOOKED_AT = 600  # pieces of one expression
 _BOUNDING = 40  # pieces by which the ends of a product are found
 _SOON = 12  # and by which there has to be something that its interval did not say
@@ -143,25 +144,28 @@ class Splits(Diagonals):
     ) -> Numbers | None:
         """What all pieces give; None where one of them is not finite when nothing is left to do."""
 
-        def value_of(piece: Sequence[Numbers]) -> Numbers:
-            known: dict[eq.Expr, Numbers] = dict(facts)
-            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
-            return self.value(body, box, known)
+        def known(piece: Sequence[Numbers]) -> Facts:
+            own = zip(atoms, piece, strict=True)
+            return {**facts, **{atom: numbers for (atom, _), numbers in own}}
+
+        def is_finite(piece: Sequence[Numbers], proofs: bool = True) -> bool:
+            there = known(piece)
+            made = self._unproved(body, box, there)
+            return made.finite or (proofs and self.value(body, box, there).finite)
 
         ranges = tuple(numbers for _, numbers in atoms)
-        # what an end of a range gives, every piece gives that has it
-        ends = product(*((number(one.low), number(one.high)) for one in ranges))
-        if not all(value_of(corner).finite for corner in ends):
+        # what an end of a range gives, or 0, every piece gives that has it
+        ends = product(*(map(number, {one.low, one.high, *_zero_in(one)}) for one in ranges))
+        if not all(is_finite(corner) for corner in ends):
             return None
-        made: list[Numbers] = []
+        made: list[Sequence[Numbers]] = []
         left: list[Piece] = [(ranges, 0)]
         for _ in range(_LOOKED_AT):
-            if not left:
-                return join(*made)
+            if not left:  # proofs say more of the pieces than that they are finite
+                return join(*(self.value(body, box, known(piece)) for piece in made))
             piece, halved = left.pop()
-            value = value_of(piece)
-            if value.finite:
-                made.append(value)
+            if is_finite(piece, halved % _PROVED == 0):
+                made.append(piece)
                 continue
             if halved == _HALVINGS or self._spent + self._work > _WORK:
                 return None
@@ -173,6 +177,10 @@ def _called(atom: eq.Read) -> str:
     """The name of a tensor, without the number of the call that it is inside of."""
     number, _, name = atom.tensor.partition(".")
     return name if number.isdigit() else atom.tensor
+
+
+def _zero_in(numbers: Numbers) -> tuple[float, ...]:
+    return (0.0,) if numbers.low < 0 < numbers.high else ()
 
 
 def _halves(piece: tuple[Numbers, ...]) -> list[tuple[Numbers, ...]]:

@@ -22,6 +22,8 @@ ATOMS = 8  # elements of a sum
 _DEPTH = 6  # definitions that are looked into, one behind another
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
+_ROUNDED = (1024, 128, 32, 16)  # times, of two numbers of which one is hardly more than the other
+_SLIGHT = 0.125  # of a number, by which another is hardly more
 _AT_LEAST = 1  # the same, for all elements of a sum as they stand
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
@@ -33,6 +35,7 @@ class Sums(Singles):
     _met_run = False  # whether a sum was of results of a recurrence
     _kept_runs = False  # whether these are not taken apart
     _comparing = False  # whether both terms of two sums are compared
+    _by_share = False  # whether what rounding does is told as a share of a number, not as its most
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
 
     # ---- sums of elements
@@ -159,7 +162,8 @@ class Sums(Singles):
         """No value of a sum is above this, rounding errors aside."""
         if not left or not made.factors:
             return self._upper(made, box, facts, left)
-        terms = frozenset(made.factors.items()), made.constant, left, self._level, self._comparing
+        how = left, self._level, self._comparing, self._by_share
+        terms = frozenset(made.factors.items()), made.constant, how
         key = self.here(terms, box, facts)
         found = self._proved.get(key)
         if found is not None and found[1] <= self._left:
@@ -261,6 +265,38 @@ class Sums(Singles):
                 if found >= most:
                     break
             best = min(best, found)
+        return best
+
+    def rounded(
+        self, other: eq.Expr, times: float, share: float, lost: float, box: Limits, below: bool
+    ) -> Sum:
+        """So many times an element, which may be off by a share of itself and by what is lost, as
+        what is no larger (`below`), or no less.
+        """
+        size = self.interval(other, box, {})
+        if self._by_share and size.low >= 0:
+            off = -abs(times) * share if below else abs(times) * share
+            return Sum({other: times + off}, error=lost)
+        return Sum({other: times}, error=abs(times) * share * size.magnitude + lost)
+
+    def times_at_most(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> float:
+        """How many times another expression one is at most, hardly more than once; infinite where
+        that is not known. However small both are, rounding counts as a share of them.
+        """
+        best = math.inf
+        before, self._by_share = self._by_share, True
+        try:
+            for often in _ROUNDED:
+                share = self.own.changed_by(often)
+                if share >= _SLIGHT:
+                    continue
+                gap = self.whole(one, box).plus(self.whole(other, box), -(1 + share))
+                self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried before
+                if self.upper(gap, box, facts) + gap.error > 0:
+                    break
+                best = (1 + share) * (1 + 4 * self.own.row.unit)
+        finally:
+            self._by_share = before
         return best
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:  # noqa: ARG002

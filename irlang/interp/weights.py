@@ -251,6 +251,9 @@ class Weights(Holdings):
             there = self.anew(settled(eq.substitute(rest, {name: place})), inner)
             if there.low > 0:
                 best = max(best, there.low * math.prod(inner[other][1] + 1 for other in others))
+        for quotient, often in self._of_sum(look, inner) if look.function == "/" else ():
+            every = self._least_weight(quotient, inner, names, depth - 1) * often
+            best = max(best, every * (1 - 4 * self.own.row.unit))
         if look.function in ("*", "/"):
             pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
             for one, other in pairs:
@@ -377,6 +380,8 @@ class Weights(Holdings):
             if size.finite:
                 yield one, size.magnitude
         if look.function == "/":
+            for quotient, times in self._of_sum(look, inner):
+                yield quotient, times * (1 + 4 * self.own.row.unit)
             top, divisor = self.meaning(look.args[0], inner), self.interval(look.args[1], inner, {})
             if not divisor.finite or divisor.low <= 0:
                 return
@@ -391,6 +396,18 @@ class Weights(Holdings):
                 lost = self.own.least / (divisor.low * self.own.row.unit)
                 if size.finite and size.magnitude >= lost:
                     yield eq.Apply("/", (one, look.args[1])), size.magnitude
+
+    def _of_sum(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """A quotient by a mean as one by a sum, and how many times that it is."""
+        divisor = self.meaning(look.args[1], inner)
+        if not isinstance(divisor, eq.Apply) or divisor.function not in ("/", "*"):
+            return
+        pairs = (divisor.args, divisor.args[::-1])[: 1 + (divisor.function == "*")]
+        for total, often in pairs:
+            by = self.value(often, inner, {}).only
+            if by is not None and by > 0:
+                times = float(by) if divisor.function == "/" else 1 / by
+                yield eq.Apply("/", (look.args[0], total)), times
 
     def _means(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, ...]]:
         """Two expressions of which a result is no more than the mean: it is the root of their

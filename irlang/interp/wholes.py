@@ -22,6 +22,7 @@ from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
 from irlang.interp.lengths import Products
 from irlang.interp.range_eval import Limits
+from irlang.interp.ranked import at_rank
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
 from irlang.interp.unfolding import instance, settled
@@ -92,6 +93,26 @@ class Wholes(Weights):
         if known is not None:
             return known[0]
         return max(best, self._one_by_one(expr, inner, names)[0])
+
+    def most_at_rank(self, look: eq.Expr, box: Limits) -> float:
+        """What an element at a rank is at most, none of its kind being negative: those that are no
+        less add up to no more than all, so that the second of parts of a whole is a half at most.
+        """
+        own = at_rank(look) if isinstance(look, eq.Reduce) else None
+        inner = None if own is None else self.inner_box(own[0], box)
+        if own is None or inner is None or own[0].body is None:
+            return math.inf
+        rank, rises = self.interval(own[2], box, {}), self._rises(own[0], own[1])
+        if (
+            not (rises and rank.finite and rank.pieces)
+            or self.value(own[0].body, inner, {}).low < 0
+        ):
+            return math.inf
+        (name,) = (name for name, _ in own[0].binders)  # there is an order of elements of one index
+        last = inner[name][1]
+        larger = rank.low if rises < 0 else last - rank.high
+        every = self._weight(own[0].body, inner, [name], _DEPTH)
+        return every * (1 + self.own.changed_by(2 * last + 4 * _DEPTH)) / (max(0.0, larger) + 1)
 
     def of_known(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str]
