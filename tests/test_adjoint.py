@@ -40,7 +40,8 @@ TWICE = (
 # By which no difference quotients are what flows back: an input, or all, is held constant. Of the
 # others of these functions tests/ops/test_special.py has the gradients.
 HELD = (
-    "stop_gradient", "fake_quantize_range", "quantize_and_dequantize", "gammainc", "gammaincc", "zeta",
+    "stop_gradient", "fake_quantize_range", "quantize_and_dequantize",
+    "gammainc", "gammaincc", "zeta",
 )  # fmt: skip
 _EACH = 10  # of so many others one is differentiated twice as well
 

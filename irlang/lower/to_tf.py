@@ -10,6 +10,7 @@ from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TF_SELECTIONS
 from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.spelling import with_words
+from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
@@ -39,6 +40,7 @@ _ROWS: dict[str, Native] = {
     **TF_SIGNALS,
     **TF_SELECTIONS,
     **QUANTIZATION,
+    **BACKWARD,
     **TF,
     **OPTIMIZERS,
     **RECURRENT,

@@ -12,6 +12,7 @@ from irlang.lower.selections import TORCH_SELECTIONS
 from irlang.lower.spectra import TORCH_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.torch_attention import ATTENTION
+from irlang.lower.torch_backward import BACKWARD
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
@@ -29,7 +30,7 @@ from irlang.lower.torch_words import WORDS
 
 _ROWS: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **PLACES, **CREATION, **MATRICES, **NUMERIC, **STATISTICS, **LAYERS,
-    **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **IMAGES, **TORCH,
+    **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **BACKWARD, **IMAGES, **TORCH,
     **OPTIMIZERS, **ATTENTION,
 }  # fmt: skip
 

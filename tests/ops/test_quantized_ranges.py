@@ -78,7 +78,9 @@ def test_what_scales_leave(
 
 def test_a_range_of_nothing_is_open() -> None:
     ends = {"low": np.array([0.0, 0.0]), "high": np.array([0.0, 1.0])}
-    found = left_open("quantize_and_dequantize", {"x": np.array([2.0, np.nan]), **ends}, sliced=True)
+    found = left_open(
+        "quantize_and_dequantize", {"x": np.array([2.0, np.nan]), **ends}, sliced=True
+    )
     assert found is not None
     assert found.tolist() == [True, True]
     found = left_open("quantize_and_dequantize", {"x": np.array([0.0, 3.0]), **ends}, sliced=True)
@@ -116,8 +118,8 @@ def test_integers_of_a_range(data: st.DataObject, kind: Any) -> None:
     factor = high / limits.max
     if limits.min:
         factor = np.maximum(low / (limits.min + 1), factor)
-    agrees("dequantize_range", inputs, whole * factor, operations=8, sliced=True, axis=1, mode="scaled",
-           narrow=bool(limits.min))  # fmt: skip
+    agrees("dequantize_range", inputs, whole * factor, operations=8, sliced=True, axis=1,
+           mode="scaled", narrow=bool(limits.min))  # fmt: skip
 
 
 @given(data=st.data(), sliced=st.booleans(), bits=st.sampled_from([2, 4, 8]))
