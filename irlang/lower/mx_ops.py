@@ -9,6 +9,7 @@ from typing import Any
 from irlang.lower.call import Call, Native
 from irlang.lower.chance import MX as CHANCE
 from irlang.lower.labels import native
+from irlang.lower.mx_arrays import ARRAYS, WORDS
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
@@ -16,7 +17,7 @@ from irlang.lower.mx_losses import LOSSES
 from irlang.lower.mx_optimizers import OPTIMIZERS
 from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned
+from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned, with_words
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -371,7 +372,7 @@ def _named(listed: str) -> dict[str, str]:
     return {name: f"mx.np.{function}" for name, function in functions(listed)}
 
 
-TABLE: dict[str, Native] = {
+_ROWS: dict[str, Native] = {
     **{name: plain(function) for name, function in _named(_FUNCTIONS).items()},
     **{name: _or_number(function) for name, function in _named(_OF_TWO).items()},
     "add": _signed("+"),
@@ -437,4 +438,6 @@ TABLE: dict[str, Native] = {
     **LAYERS,
     **LOSSES,
     **OPTIMIZERS,
+    **ARRAYS,
 }
+TABLE = with_words(_ROWS, WORDS)

@@ -1,0 +1,419 @@
+"""What MXNet has for its arrays of the older kind alone: `mx.nd`, whose arrays stand for the same memory
+and are differentiated with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from irlang.lower.call import Call, Native, Rule
+from irlang.lower.mx_builder import MxBuilder
+from irlang.lower.selections import MX
+from irlang.lower.spelling import functions, invoke
+from irlang.lower.value import Value
+
+Mx = Call[MxBuilder]
+_WIDE = ("f32", "f64")
+
+
+def _old(value: Value | str) -> str:
+    return f"{value if isinstance(value, str) else value.text}.as_nd_ndarray()"
+
+
+def _of_old(function: str, *values: Value | str, **options: Any) -> str:
+    """A function of such arrays, before it is turned into another."""
+    return invoke(f"mx.nd.{function}", *map(_old, values), **options)
+
+
+def called(function: str, *values: Value | str, **options: Any) -> str:
+    """A function of such arrays, as an array of `mx.np`."""
+    return f"{_of_old(function, *values, **options)}.as_np_ndarray()"
+
+
+def _row(function: str, rule: Rule, eager: bool = False) -> Native:
+    """A row for the types that all these functions have."""
+
+    def only(call: Mx) -> Value | Sequence[Value] | None:
+        return rule(call) if call.out.dtype in _WIDE else None
+
+    return Native(f"mx.nd.{function}", only, eager=eager)
+
+
+def _plain(function: str, **attributes: str) -> Native:
+    """Of the inputs in their order, with attributes under MXNet's names."""
+
+    def rule(call: Mx) -> Value:
+        options = {key: call[name] for key, name in attributes.items()}
+        values = [call.input(name) for name in call.values]
+        return call.value(called(function, *values, **options))
+
+    return _row(function, rule)
+
+
+def _truth(function: str) -> Native:
+    """Numbers that say which elements it is true of."""
+
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        half = "negative" in call.node.attrs or "positive" in call.node.attrs
+        if x.dtype not in _WIDE or half:
+            return None
+        return call.value(f"{called(function, x)} != 0")
+
+    return Native(f"mx.nd.{function}", rule)
+
+
+def _reduction(function: str, single: bool = False, **options: Any) -> Native:
+    """Over the axes; of all of them MXNet keeps one. single: whether of one axis alone."""
+
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
+        if not axes or 0 in x.shape or (single and len(axes) > 1):
+            return None
+        said = axes[0] if single else tuple(axes)
+        keep = call["keepdims"] or None
+        found = call.value(called(function, x, axis=said, keepdims=keep, **options))
+        whole = len(axes) == x.rank and not keep
+        return call.build.reshape(replace(found, shape=(1,)), ()) if whole else found
+
+    return _row(function, rule)
+
+
+def _square(function: str) -> Native:
+    """Of square matrices, of which there are some; of one alone the number is an element."""
+
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        if 0 in x.shape:
+            return None
+        found = call.value(called(function, x))
+        return found if found.shape else call.build.reshape(replace(found, shape=(1,)), ())
+
+    return _row(function, rule)
+
+
+def _log_determinant(call: Mx) -> list[Value] | None:
+    x = call.input("x")
+    if 0 in x.shape or x.rank < 3:
+        return None
+    names = call.build.several(_of_old("linalg_slogdet", x), *call.node.outputs)
+    return [call.value(f"{name}.as_np_ndarray()", i) for i, name in enumerate(names)]
+
+
+def _triangular(call: Mx) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    if call["unit_diagonal"] or 0 in (*a.shape, *b.shape):
+        return None
+    return call.value(called("linalg_trsm", a, b, lower=call["lower"]))
+
+
+def _gemm(call: Mx) -> Value | None:
+    """What is added has the shape of the result."""
+    a, b = call.input("a"), call.input("b")
+    options = {name: call[name] for name in ("transpose_a", "transpose_b", "alpha")}
+    if 0 in (*a.shape, *b.shape):
+        return None
+    if not call.has("c"):
+        return call.value(called("linalg_gemm2", a, b, **options))
+    c = call.build.expand(call.input("c"), call.out.shape)
+    return call.value(called("linalg_gemm", a, b, c, beta=call["beta"], **options))
+
+
+def _matmul(call: Mx) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    if a.rank < 2 or a.shape[:-2] != b.shape[:-2] or 0 in (*a.shape, *b.shape):
+        return None
+    options = {name: call[name] or None for name in ("transpose_a", "transpose_b")}
+    function = "dot" if a.rank == 2 else "linalg_gemm2"
+    return call.value(called(function, a, b, **options))
+
+
+def _diagonal(call: Mx) -> Value | None:
+    x, (first, second) = call.input("x"), call.axes_said("axes", call.input("x").rank)
+    if not call.out.shape[-1]:
+        return None
+    options = {"k": call["offset"], "axis1": first, "axis2": second}
+    return call.value(called("diag", x, **options))
+
+
+def _diagonals(call: Mx) -> Value | None:
+    x = call.input("x")
+    if call.axes("axes", x.rank + 1) != (x.rank - 1, x.rank) or 0 in x.shape:
+        return None
+    return call.value(called("linalg_makediag", x, offset=call["offset"]))
+
+
+def _gather_nd(call: Mx) -> Value | None:
+    """Positions have their indices along the first axis."""
+    x, ids = call.input("x"), call.input("ids")
+    if call["negative"] != "refused" or call["batch_dims"] or ids.rank < 2 or not x.rank:
+        return None
+    turned = call.build.transpose(ids, (ids.rank - 1, *range(ids.rank - 1)))
+    return call.value(called("gather_nd", x, turned))
+
+
+def _unravel(call: Mx) -> Value | None:
+    ids = call.input("ids")
+    return call.value(called("unravel_index", ids, shape=tuple(call["shape"])))
+
+
+def _reverse_sequence(call: Mx) -> Value | None:
+    """Time comes first, the batch second, and further axes."""
+    x, lengths = call.input("x"), call.input("lengths")
+    axes = call.axis("axis", x.rank), call.axis("batch_axis", x.rank)
+    if axes != (0, 1) or x.rank < 3:
+        return None
+    counts = call.build.cast(lengths, x.dtype)
+    return call.value(called("SequenceReverse", x, counts, use_sequence_length=True))
+
+
+def _sort(call: Mx) -> list[Value] | None:
+    x, places = call.input("x"), call.outputs[1]
+    if call["nans"] == "largest" or call["stable"] or not x.rank:
+        return None
+    options = {"axis": call.axis_said("axis", x.rank), "is_ascend": not call["descending"]}
+    found = called("argsort", x, dtype='"int64"', **options)
+    return [
+        call.value(called("sort", x, **options)),
+        call.build.cast(Value(found, places.shape, "i64"), places.dtype),
+    ]
+
+
+def _instance_norm(call: Mx) -> Value | None:
+    x = call.input("x")
+    if call.axis("axis", x.rank) != 1 or x.rank < 3:
+        return None
+    return call.value(called("InstanceNorm", x, *_scales(call, x.shape[1]), eps=call["eps"]))
+
+
+def _scales(call: Mx, count: int) -> list[str]:
+    """A factor and a bias for each of so many, as they are given or of no matter."""
+    dtype = call.build.dtype(call.out.dtype)
+    return [
+        call.text(name, f"mx.np.{made}(({count},), dtype={dtype})")
+        for name, made in (("gamma", "ones"), ("beta", "zeros"))
+    ]
+
+
+def _group_norm(call: Mx) -> Value | None:
+    """A factor is one of a group, not of a channel."""
+    x, groups = call.input("x"), call["groups"]
+    given = call.has("gamma") or call.has("beta")
+    if call.axis("axis", x.rank) != 1 or x.rank < 3 or (given and groups != x.shape[1]):
+        return None
+    scales = _scales(call, groups)
+    return call.value(called("GroupNorm", x, *scales, num_groups=groups, eps=call["eps"]))
+
+
+def _local_response(call: Mx) -> Value | None:
+    x, size = call.input("x"), call["size"]
+    if x.rank != 4 or size % 2 == 0 or call["before"] != size // 2:
+        return None
+    options = {"alpha": call["alpha"], "beta": call["beta"], "knorm": call["bias"]}
+    return call.value(called("LRN", x, nsize=size, **options))
+
+
+def _l2_normalize(call: Mx) -> Value | None:
+    """Along the axes that a mode has; its epsilon is added, so that it must be 0."""
+    x = call.input("x")
+    axes = tuple(sorted(call.axes("axes", x.rank)))
+    modes = {
+        tuple(range(2, x.rank)): "spatial",
+        (1,): "channel",
+        tuple(range(1, x.rank)): "instance",
+    }
+    if axes not in modes or call["eps"] != 0 or x.rank < 3:
+        return None
+    return call.value(called("L2Normalization", x, eps=0.0, mode=f'"{modes[axes]}"'))
+
+
+def _blocks(function: str) -> Native:
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        if call["mode"] != "dcr" or 0 in x.shape:
+            return None
+        return call.value(called(function, x, block_size=call["block_size"]))
+
+    return _row(function, rule)
+
+
+def _pad(call: Mx) -> Value | None:
+    """Images and volumes, along their spatial axes."""
+    x, mode = call.input("x"), call["mode"]
+    pairs = list(zip(call["before"], call["after"], strict=True))
+    known = mode in ("constant", "edge", "reflect")
+    if x.rank not in (4, 5) or not known or any(n < 0 for pair in pairs for n in pair):
+        return None
+    if any(n for pair in pairs[:2] for n in pair) or 0 in x.shape:
+        return None
+    options: dict[str, Any] = {"mode": f'"{mode}"', "pad_width": tuple(n for p in pairs for n in p)}
+    options |= {"constant_value": float(call["value"])} if mode == "constant" else {}
+    return call.value(called("pad", x, **options))
+
+
+def _upsample(call: Mx) -> Value | None:
+    x, scales = call.input("x"), set(call["scale"])
+    if x.rank != 4 or len(scales) != 1 or 0 in x.shape:
+        return None
+    options = {"scale": scales.pop(), "sample_type": '"nearest"'}
+    return call.value(called("UpSampling", x, **options))
+
+
+def _adaptive(call: Mx) -> Value | None:
+    x = call.input("x")
+    if x.rank != 4 or 0 in x.shape:
+        return None
+    return call.value(called("contrib.AdaptiveAvgPooling2D", x, output_size=tuple(call["size"])))
+
+
+def _resize(call: Mx) -> Value | None:
+    """From corner to corner."""
+    x = call.input("x")
+    fits = call["mode"] == "linear" and call["coord"] == "align_corners" and not call["antialias"]
+    if x.rank != 4 or not fits or tuple(call.axes("axes", 4)) != (2, 3) or 0 in x.shape:
+        return None
+    height, width = call.out.shape[2:]
+    return call.value(called("contrib.BilinearResize2D", x, height=height, width=width))
+
+
+def _roi_pool(call: Mx) -> Value | None:
+    """Regions are no smaller than in the input."""
+    x, rois = call.input("x"), call.input("rois")
+    if x.rank != 4 or call["scale"] > 1 or 0 in (*x.shape, *rois.shape):
+        return None
+    options = {"pooled_size": tuple(call["size"]), "spatial_scale": float(call["scale"])}
+    return call.value(called("ROIPooling", x, rois, **options))
+
+
+def _roi_align(call: Mx) -> Value | None:
+    """A box has the number of its image before its corners."""
+    x, rois = call.input("x"), call.input("rois")
+    if x.rank != 4 or call["aligned"] or call["mode"] != "avg" or 0 in (*x.shape, *rois.shape):
+        return None
+    batch = call.build.cast(call.input("batch"), x.dtype)
+    numbers = call.build.reshape(batch, (rois.shape[0], 1))
+    boxes = call.build.concat([numbers, rois], 1)
+    options = {
+        "pooled_size": tuple(call["size"]),
+        "spatial_scale": float(call["scale"]),
+        "sample_ratio": call["sampling_ratio"],
+    }
+    return call.value(called("contrib.ROIAlign", x, boxes, **options))
+
+
+def _grid_sample(call: Mx) -> Value | None:
+    """Coordinates are a second axis of the grid."""
+    x, grid = call.input("x"), call.input("grid")
+    fits = call["mode"] == "linear" and call["padding"] == "zeros" and call["align_corners"]
+    if x.rank != 4 or grid.rank != 4 or not fits or 0 in (*x.shape, *grid.shape):
+        return None
+    return call.value(called("BilinearSampler", x, call.build.transpose(grid, (0, 3, 1, 2))))
+
+
+def _affine_grid(call: Mx) -> Value | None:
+    theta, size = call.input("theta"), tuple(call["size"])
+    if theta.shape[1:] != (2, 3) or not call["align_corners"] or 0 in theta.shape:
+        return None
+    flat = call.build.reshape(theta, (theta.shape[0], 6))
+    text = called("GridGenerator", flat, transform_type='"affine"', target_shape=size)
+    found = Value(text, (theta.shape[0], 2, *size), theta.dtype)
+    return call.build.transpose(found, (0, 2, 3, 1))
+
+
+def _index_copy(call: Mx) -> Value | None:
+    x, ids, updates = (call.input(name) for name in ("x", "ids", "updates"))
+    fits = call["reduction"] == "none" and call["negative"] == "refused"
+    if not fits or call.axis("axis", x.rank) or 0 in (*x.shape, *updates.shape):
+        return None
+    return call.value(called("contrib.index_copy", x, ids, updates))
+
+
+def _compress(call: Mx) -> Value | None:
+    x, keep = call.input("x"), call.build.cast(call.input("keep"), "i32")
+    if 0 in x.shape or call.axis("axis", x.rank):
+        return None
+    return MX.room(call, called("contrib.boolean_mask", x, keep))
+
+
+def _add_n(call: Mx) -> Value | None:
+    values = call.family("xs")
+    same = all(value.shape == call.out.shape for value in values)
+    return call.value(called("add_n", *values)) if same else None
+
+
+def _equal_parts(call: Mx) -> Sequence[Value] | None:
+    """Of which there are several, all of one size."""
+    x = call.input("x")
+    axis, shapes = call.axis("axis", x.rank), {info.shape for info in call.outputs}
+    if len(shapes) != 1 or len(call.outputs) < 2 or 0 in x.shape:
+        return None
+    text = _of_old("SliceChannel", x, num_outputs=len(call.outputs), axis=axis)
+    names = call.build.several(text, *call.node.outputs)
+    return [call.value(f"{name}.as_np_ndarray()", i) for i, name in enumerate(names)]
+
+
+def _reverse(call: Mx) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    return call.value(called("reverse", x, axis=tuple(axes))) if axes else None
+
+
+ARRAYS: dict[str, Native] = {
+    **{
+        name: _plain(function)
+        for name, function in functions("lgamma=gammaln rsqrt erf erfinv identity")
+    },
+    "stop_gradient": _plain("BlockGrad"),
+    "hard_sigmoid": _plain("hard_sigmoid", alpha="alpha", beta="beta"),
+    "isnan": _truth("contrib.isnan"),
+    "isinf": _truth("contrib.isinf"),
+    "isfinite": _truth("contrib.isfinite"),
+    "reduce_l1": _reduction("norm", single=True, ord=1),
+    "reduce_nansum": _reduction("nansum"),
+    "reduce_nanprod": _reduction("nanprod"),
+    "cholesky": _square("linalg_potrf"),
+    "determinant": _square("linalg_det"),
+    "inverse": _square("linalg_inverse"),
+    "log_determinant": _row("linalg_slogdet", _log_determinant),
+    "triangular_solve": _row("linalg_trsm", _triangular),
+    "gemm": _row("linalg_gemm, mx.nd.linalg_gemm2", _gemm),
+    "diagonal": _row("diag", _diagonal),
+    "diag_embed": _row("linalg_makediag", _diagonals),
+    "gather_nd": _row("gather_nd", _gather_nd),
+    "unravel_index": Native("mx.nd.unravel_index", _unravel),
+    "reverse_sequence": _row("SequenceReverse", _reverse_sequence),
+    "sort": _row("sort, mx.nd.argsort", _sort),
+    "instance_norm": _row("InstanceNorm", _instance_norm),
+    "group_norm": _row("GroupNorm", _group_norm),
+    "local_response_norm": _row("LRN", _local_response),
+    "l2_normalize": _row("L2Normalization", _l2_normalize),
+    "depth_to_space": _blocks("depth_to_space"),
+    "space_to_depth": _blocks("space_to_depth"),
+    "pad": _row("pad", _pad),
+    "upsample": _row("UpSampling", _upsample),
+    "adaptive_avg_pool": _row("contrib.AdaptiveAvgPooling2D", _adaptive),
+    "resize": _row("contrib.BilinearResize2D", _resize),
+    "max_roi_pool": _row("ROIPooling", _roi_pool),
+    "roi_align": _row("contrib.ROIAlign", _roi_align),
+    "grid_sample": _row("BilinearSampler", _grid_sample),
+    "affine_grid": _row("GridGenerator", _affine_grid),
+    "scatter_slices": _row("contrib.index_copy", _index_copy),
+    "compress": _row("contrib.boolean_mask", _compress, eager=True),
+    "add_n": _row("add_n", _add_n),
+}
+# Of operators that `mx.np` has, too.
+WORDS: dict[str, Native] = {
+    "reduce_sum": _reduction("sum"),
+    "reduce_mean": _reduction("mean"),
+    "reduce_prod": _reduction("prod"),
+    "reduce_max": _reduction("max"),
+    "reduce_min": _reduction("min"),
+    "reduce_l2": _reduction("norm", single=True),
+    "matmul": _row("dot, mx.nd.linalg_gemm2", _matmul),
+    "split": _row("SliceChannel", _equal_parts),
+    "reverse": _row("reverse", _reverse),
+    **{name: _plain(function) for name, function in functions("cbrt trunc=fix round=rint square")},
+}
