@@ -1,5 +1,5 @@
-"""What MXNet has for its arrays of the older kind alone: `mx.nd`, whose arrays stand for the same memory
-and are differentiated with the others.
+"""What MXNet has for its arrays of the older kind, `mx.nd`: they stand for the same memory as those
+of `mx.np`, and are differentiated with them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def called(function: str, *values: Value | str, **options: Any) -> str:
     return f"{_of_old(function, *values, **options)}.as_np_ndarray()"
 
 
-def _row(function: str, rule: Rule, eager: bool = False) -> Native:
+def _row(function: str, rule: Rule, eager: bool = False, constant: tuple[str, ...] = ()) -> Native:
     """A row for the types that all these functions have."""
 
     def only(call: Mx) -> Value | Sequence[Value] | None:
         return rule(call) if call.out.dtype in _WIDE else None
 
-    return Native(f"mx.nd.{function}", only, eager=eager)
+    return Native(f"mx.nd.{function}", only, constant, eager)
 
 
 def _plain(function: str, **attributes: str) -> Native:
@@ -184,7 +184,7 @@ def _sort(call: Mx) -> list[Value] | None:
 
 def _instance_norm(call: Mx) -> Value | None:
     x = call.input("x")
-    if call.axis("axis", x.rank) != 1 or x.rank < 3:
+    if call.axis("axis", x.rank) != 1 or x.rank < 3 or x.dtype != "f32":
         return None
     return call.value(called("InstanceNorm", x, *_scales(call, x.shape[1]), eps=call["eps"]))
 
@@ -396,8 +396,8 @@ ARRAYS: dict[str, Native] = {
     "upsample": _row("UpSampling", _upsample),
     "adaptive_avg_pool": _row("contrib.AdaptiveAvgPooling2D", _adaptive),
     "resize": _row("contrib.BilinearResize2D", _resize),
-    "max_roi_pool": _row("ROIPooling", _roi_pool),
-    "roi_align": _row("contrib.ROIAlign", _roi_align),
+    "max_roi_pool": _row("ROIPooling", _roi_pool, constant=("rois",)),
+    "roi_align": _row("contrib.ROIAlign", _roi_align, constant=("rois",)),
     "grid_sample": _row("BilinearSampler", _grid_sample),
     "affine_grid": _row("GridGenerator", _affine_grid),
     "scatter_slices": _row("contrib.index_copy", _index_copy),
@@ -415,5 +415,5 @@ WORDS: dict[str, Native] = {
     "matmul": _row("dot, mx.nd.linalg_gemm2", _matmul),
     "split": _row("SliceChannel", _equal_parts),
     "reverse": _row("reverse", _reverse),
-    **{name: _plain(function) for name, function in functions("cbrt trunc=fix round=rint square")},
+    **{name: _plain(function) for name, function in functions("cbrt trunc=fix square")},
 }

@@ -8,6 +8,7 @@ from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TF_SELECTIONS
+from irlang.lower.sparse import TF_SPARSE
 from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.tf_backward import BACKWARD
@@ -41,6 +42,7 @@ _ROWS: dict[str, Native] = {
     **TF_SELECTIONS,
     **QUANTIZATION,
     **BACKWARD,
+    **TF_SPARSE,
     **TF,
     **OPTIMIZERS,
     **RECURRENT,

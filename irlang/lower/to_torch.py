@@ -9,6 +9,7 @@ from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TORCH_SELECTIONS
+from irlang.lower.sparse import TORCH_SPARSE
 from irlang.lower.spectra import TORCH_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.torch_attention import ATTENTION
@@ -30,8 +31,8 @@ from irlang.lower.torch_words import WORDS
 
 _ROWS: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **PLACES, **CREATION, **MATRICES, **NUMERIC, **STATISTICS, **LAYERS,
-    **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **BACKWARD, **IMAGES, **TORCH,
-    **OPTIMIZERS, **ATTENTION,
+    **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **IMAGES, **TORCH,
+    **OPTIMIZERS, **ATTENTION, **BACKWARD, **TORCH_SPARSE,
 }  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def test_interpolation_flows_back(data: st.DataObject, coord: str) -> None:
     resized = torch.nn.functional.interpolate(
         leaf, sizes[:2], mode="bilinear", align_corners=coord == "align_corners"
     )
-    resized.backward(torch.tensor(g))  # type: ignore[no-untyped-call]
+    resized.backward(torch.tensor(g))
     assert leaf.grad is not None
     agrees("resize_linear_gradient", {"g": g, "x": x}, leaf.grad.numpy(), operations=200,
            magnitude=16.0, coord=coord)  # fmt: skip
@@ -136,7 +136,7 @@ def test_products_flow_back_to_weights(data: st.DataObject, pad: str, groups: in
         torch.tensor(x), w, stride=stride, padding=pad, dilation=dilation, groups=groups
     )
     g = data.draw(reals(tuple(y.shape)))
-    y.backward(torch.tensor(g))  # type: ignore[no-untyped-call]
+    y.backward(torch.tensor(g))
     assert w.grad is not None
     agrees("conv_weight_gradient", {"x": x, "g": g}, w.grad.numpy(), operations=64, magnitude=512.0,
            size=size, stride=stride, dilation=dilation, groups=groups, pad=pad)  # fmt: skip

@@ -62,7 +62,10 @@ def test_what_scales_leave(
     if not ranged:
         ends = [np.array([part.min(), part.max()]) for part in parts]
     options = (bits, sign, narrow, up)
-    wanted = [scaled(part, *pair, *options) for part, pair in zip(parts, ends, strict=True)]
+    wanted = [
+        scaled(part, float(low), float(high), *options)
+        for part, (low, high) in zip(parts, ends, strict=True)
+    ]
     inputs = {"x": x}
     if ranged:
         rows = np.array(ends)
