@@ -114,6 +114,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
                 "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
             }
         ),
+        "dynamic_stitch": {"last": "tf.dynamic_stitch: as long as the largest place says"},
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "image_standardization": {
             "x.rank": "tf.image.per_image_standardization: images of three axes or more"
