@@ -7,7 +7,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from irlang.lower.call import Call, Native
+from irlang.lower.call import Call, Native, Rule
 from irlang.lower.legalise import channels_last
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -17,6 +17,11 @@ from irlang.lower.value import Value
 Tf = Call[TensorFlowBuilder]
 _WIDE = ("f32", "f64")
 _DEPTH = {2: "", 3: "3D"}  # by spatial axes, as kernels of windows have it in their names
+
+
+def _kernel(names: str, rule: Rule, constant: tuple[str, ...] = ()) -> Native:
+    """A row for kernels, where there are all."""
+    return Native(names, lambda call: rule(call) if call.build.raw else None, constant)
 
 
 def _windows(call: Tf) -> dict[str, Any]:
@@ -55,9 +60,7 @@ def _max_pool(suffix: str) -> Native:
             call, invoke(f"tf.raw_ops.MaxPool{_DEPTH[rank]}{suffix}", **given, **_windows(call))
         )
 
-    return Native(
-        f"tf.raw_ops.MaxPool{suffix}, tf.raw_ops.MaxPool3D{suffix}", rule, constant=("x",)
-    )
+    return _kernel(f"tf.raw_ops.MaxPool{suffix}, tf.raw_ops.MaxPool3D{suffix}", rule, ("x",))
 
 
 def _fractional(call: Tf) -> Value | None:
@@ -122,10 +125,10 @@ def _weights(call: Tf) -> Value | None:
 
 
 BACKWARD: dict[str, Native] = {
-    "avg_pool_gradient": Native("tf.raw_ops.AvgPoolGrad, tf.raw_ops.AvgPool3DGrad", _avg_pool),
+    "avg_pool_gradient": _kernel("tf.raw_ops.AvgPoolGrad, tf.raw_ops.AvgPool3DGrad", _avg_pool),
     "max_pool_gradient": _max_pool("Grad"),
     "max_pool_tangent": _max_pool("GradGrad"),
-    "fractional_avg_pool_gradient": Native("tf.raw_ops.FractionalAvgPoolGrad", _fractional),
-    "resize_linear_gradient": Native("tf.raw_ops.ResizeBilinearGrad", _resize, constant=("g", "x")),
+    "fractional_avg_pool_gradient": _kernel("tf.raw_ops.FractionalAvgPoolGrad", _fractional),
+    "resize_linear_gradient": _kernel("tf.raw_ops.ResizeBilinearGrad", _resize, ("g", "x")),
     "conv_weight_gradient": Native(", ".join(_WEIGHTS.values()), _weights),
 }

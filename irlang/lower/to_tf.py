@@ -13,7 +13,7 @@ from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
-from irlang.lower.tf_images import IMAGES
+from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
@@ -47,7 +47,7 @@ _ROWS: dict[str, Native] = {
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS)
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",
