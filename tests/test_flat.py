@@ -31,7 +31,7 @@ def _told(
     by: str,
     target: str = "torch",
     off: float = 0.0,
-    axes: int = 0,
+    ones: int = 0,
     **values: Any,
 ) -> Verdict:
     """The verdict on a target that says NaN wherever nothing is known of a gradient, and elsewhere
@@ -48,7 +48,7 @@ def _told(
     ball, info = slopes[by], graph.values[by]
     bound = np.broadcast_to(ball.bound, info.shape)
     got = np.where(np.isfinite(bound), ball.value + off, np.nan).astype(kind)
-    got = got.reshape(*got.shape, *(1,) * axes)
+    got = np.asarray(got).reshape((*got.shape, *(1,) * ones))
     results = {n: np.asarray(found[v].value, kind) for n, v in graph.outputs.items()}
     verdicts = [judge(f"d_{by}", target, info, ball, got)]
     shown = Case(graph, fed, {}, catalog)
@@ -184,5 +184,6 @@ def test_a_session_says_so_and_its_report(tmp_path: Path) -> None:
 
 
 def test_a_gradient_of_another_shape_is_told_as_that() -> None:
-    assert _told("x: f32[3]", "square(x)", "x", x=[1, 2, 3]).verdict == "agrees"
-    assert _told("x: f32[3]", "square(x)", "x", axes=1, x=[1, 2, 3]).verdict == "wrong"
+    values = [[1, 2], [3, 4], [5, 6]]
+    assert _told("x: f32[3, 2]", "square(x)", "x", x=values).verdict == "agrees"
+    assert _told("x: f32[3, 2]", "square(x)", "x", ones=1, x=values).verdict == "wrong"

@@ -396,7 +396,6 @@ ARRAYS: dict[str, Native] = {
     "upsample": _row("UpSampling", _upsample),
     "adaptive_avg_pool": _row("contrib.AdaptiveAvgPooling2D", _adaptive),
     "resize": _row("contrib.BilinearResize2D", _resize),
-    "max_roi_pool": _row("ROIPooling", _roi_pool, constant=("rois",)),
     "roi_align": _row("contrib.ROIAlign", _roi_align, constant=("rois",)),
     "grid_sample": _row("BilinearSampler", _grid_sample),
     "affine_grid": _row("GridGenerator", _affine_grid),
@@ -406,6 +405,7 @@ ARRAYS: dict[str, Native] = {
 }
 # Of operators that `mx.np` has, too.
 WORDS: dict[str, Native] = {
+    "max_roi_pool": _row("ROIPooling", _roi_pool, constant=("rois",)),
     "reduce_sum": _reduction("sum"),
     "reduce_mean": _reduction("mean"),
     "reduce_prod": _reduction("prod"),

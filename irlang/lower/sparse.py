@@ -10,6 +10,7 @@ from irlang.lower.value import Value
 
 _WIDE = ("f32", "f64")
 _COUNTED = ("i32", "i64")
+_CHECKED = (2, 0)  # the release of PyTorch from which on places may be looked at
 
 
 def _tf_matrix(call: Call[Any], columns: int) -> str:
@@ -18,8 +19,15 @@ def _tf_matrix(call: Call[Any], columns: int) -> str:
 
 
 def _torch_matrix(call: Call[Any], columns: int) -> str:
+    """Which is told to look at the places, as it does not by itself."""
     ids, values = call.input("ids"), call.input("values")
-    return invoke("torch.sparse_coo_tensor", f"{ids.text}.t()", values, (call["rows"], columns))
+    return invoke(
+        "torch.sparse_coo_tensor",
+        f"{ids.text}.t()",
+        values,
+        (call["rows"], columns),
+        check_invariants=True,
+    )
 
 
 def _tf_product(call: Call[Any]) -> Value | None:
@@ -108,8 +116,8 @@ TF_SPARSE: dict[str, Native] = {
     "dynamic_stitch": Native("tf.dynamic_stitch", _tf_stitch),
 }
 TORCH_SPARSE: dict[str, Native] = {
-    "sparse_matmul": Native("torch.sparse.mm", _torch_product),
-    "sparse_to_dense": Native("torch.sparse_coo_tensor", _torch_dense),
-    "sparse_reduce": Native("torch.sparse.sum", _torch_sum),
-    "sparse_softmax": Native("torch.sparse.softmax", _torch_softmax),
+    "sparse_matmul": Native("torch.sparse.mm", _torch_product, since=_CHECKED),
+    "sparse_to_dense": Native("torch.sparse_coo_tensor", _torch_dense, since=_CHECKED),
+    "sparse_reduce": Native("torch.sparse.sum", _torch_sum, since=_CHECKED),
+    "sparse_softmax": Native("torch.sparse.softmax", _torch_softmax, since=_CHECKED),
 }
