@@ -291,7 +291,8 @@ def _roi_pool(call: Mx) -> Value | None:
 def _roi_align(call: Mx) -> Value | None:
     """A box has the number of its image before its corners."""
     x, rois = call.input("x"), call.input("rois")
-    if x.rank != 4 or call["aligned"] or call["mode"] != "avg" or 0 in (*x.shape, *rois.shape):
+    fits = not call["aligned"] and call["mode"] == "avg" and call["scale"] <= 1
+    if x.rank != 4 or not fits or 0 in (*x.shape, *rois.shape):
         return None
     batch = call.build.cast(call.input("batch"), x.dtype)
     numbers = call.build.reshape(batch, (rois.shape[0], 1))
