@@ -362,6 +362,42 @@ def _reverse(call: Mx) -> Value | None:
     return call.value(called("reverse", x, axis=tuple(axes))) if axes else None
 
 
+def _binary(function: str, **only: str) -> Native:
+    """Of two tensors of as many axes; `only` are attributes with the one value that it has."""
+
+    def rule(call: Mx) -> Value | None:
+        a, b = call.values["a"], call.values["b"]
+        fits = all(call[name] == value for name, value in only.items())
+        if not fits or a.rank != b.rank or not a.rank or a.dtype != b.dtype:
+            return None
+        if a.literal is not None or b.literal is not None or 0 in (*a.shape, *b.shape):
+            return None
+        return call.value(called(f"broadcast_{function}", a, b))
+
+    return _row(f"broadcast_{function}", rule)
+
+
+def _along(function: str) -> Native:
+    """Along an axis."""
+
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        if 0 in x.shape or not x.rank:
+            return None
+        return call.value(called(function, x, axis=call.axis_said("axis", x.rank)))
+
+    return _row(function, rule)
+
+
+def _take(call: Mx) -> Value | None:
+    """It is asked to refuse places that are not there, which it cuts to the end by itself."""
+    x, ids = call.input("x"), call.input("ids")
+    if call["negative"] != "refused" or 0 in x.shape or not ids.rank:
+        return None
+    axis = call.axis_said("axis", x.rank)
+    return call.value(called("take", x, ids, axis=axis, mode='"raise"'))
+
+
 ARRAYS: dict[str, Native] = {
     **{
         name: _plain(function)
@@ -414,6 +450,16 @@ WORDS: dict[str, Native] = {
     "reduce_min": _reduction("min"),
     "reduce_l2": _reduction("norm", single=True),
     "matmul": _row("dot, mx.nd.linalg_gemm2", _matmul),
+    **{
+        name: _binary(function)
+        for name, function in functions(
+            "add subtract=sub multiply=mul divide=div maximum minimum power hypot"
+        )
+    },
+    "modulo": _binary("mod", sign_of="divisor"),
+    "softmax": _along("softmax"),
+    "log_softmax": _along("log_softmax"),
+    "gather": _row("take", _take),
     "split": _row("SliceChannel", _equal_parts),
     "reverse": _row("reverse", _reverse),
     **{name: _plain(function) for name, function in functions("cbrt trunc=fix square")},
