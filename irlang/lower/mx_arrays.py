@@ -18,21 +18,22 @@ Mx = Call[MxBuilder]
 _WIDE = ("f32", "f64")
 
 
-def _old(value: Value | str) -> str:
+def old(value: Value | str) -> str:
+    """An array of `mx.np` as one of `mx.nd`."""
     return f"{value if isinstance(value, str) else value.text}.as_nd_ndarray()"
 
 
-def _of_old(function: str, *values: Value | str, **options: Any) -> str:
+def of_old(function: str, *values: Value | str, **options: Any) -> str:
     """A function of such arrays, before it is turned into another."""
-    return invoke(f"mx.nd.{function}", *map(_old, values), **options)
+    return invoke(f"mx.nd.{function}", *map(old, values), **options)
 
 
 def called(function: str, *values: Value | str, **options: Any) -> str:
     """A function of such arrays, as an array of `mx.np`."""
-    return f"{_of_old(function, *values, **options)}.as_np_ndarray()"
+    return f"{of_old(function, *values, **options)}.as_np_ndarray()"
 
 
-def _row(function: str, rule: Rule, eager: bool = False, constant: tuple[str, ...] = ()) -> Native:
+def row(function: str, rule: Rule, eager: bool = False, constant: tuple[str, ...] = ()) -> Native:
     """A row for the types that all these functions have."""
 
     def only(call: Mx) -> Value | Sequence[Value] | None:
@@ -41,7 +42,7 @@ def _row(function: str, rule: Rule, eager: bool = False, constant: tuple[str, ..
     return Native(f"mx.nd.{function}", only, constant, eager)
 
 
-def _plain(function: str, **attributes: str) -> Native:
+def plain(function: str, **attributes: str) -> Native:
     """Of the inputs in their order, with attributes under MXNet's names."""
 
     def rule(call: Mx) -> Value:
@@ -49,7 +50,7 @@ def _plain(function: str, **attributes: str) -> Native:
         values = [call.input(name) for name in call.values]
         return call.value(called(function, *values, **options))
 
-    return _row(function, rule)
+    return row(function, rule)
 
 
 def _truth(function: str) -> Native:
@@ -65,7 +66,7 @@ def _truth(function: str) -> Native:
     return Native(f"mx.nd.{function}", rule)
 
 
-def _reduction(function: str, single: bool = False, **options: Any) -> Native:
+def reduction(function: str, single: bool = False, **options: Any) -> Native:
     """Over the axes; of all of them MXNet keeps one. single: whether of one axis alone."""
 
     def rule(call: Mx) -> Value | None:
@@ -79,7 +80,7 @@ def _reduction(function: str, single: bool = False, **options: Any) -> Native:
         whole = len(axes) == x.rank and not keep
         return call.build.reshape(replace(found, shape=(1,)), ()) if whole else found
 
-    return _row(function, rule)
+    return row(function, rule)
 
 
 def _square(function: str) -> Native:
@@ -92,14 +93,14 @@ def _square(function: str) -> Native:
         found = call.value(called(function, x))
         return found if found.shape else call.build.reshape(replace(found, shape=(1,)), ())
 
-    return _row(function, rule)
+    return row(function, rule)
 
 
 def _log_determinant(call: Mx) -> list[Value] | None:
     x = call.input("x")
     if 0 in x.shape or x.rank < 3:
         return None
-    names = call.build.several(_of_old("linalg_slogdet", x), *call.node.outputs)
+    names = call.build.several(of_old("linalg_slogdet", x), *call.node.outputs)
     return [call.value(f"{name}.as_np_ndarray()", i) for i, name in enumerate(names)]
 
 
@@ -120,15 +121,6 @@ def _gemm(call: Mx) -> Value | None:
         return call.value(called("linalg_gemm2", a, b, **options))
     c = call.build.expand(call.input("c"), call.out.shape)
     return call.value(called("linalg_gemm", a, b, c, beta=call["beta"], **options))
-
-
-def _matmul(call: Mx) -> Value | None:
-    a, b = call.input("a"), call.input("b")
-    if a.rank < 2 or a.shape[:-2] != b.shape[:-2] or 0 in (*a.shape, *b.shape):
-        return None
-    options = {name: call[name] or None for name in ("transpose_a", "transpose_b")}
-    function = "dot" if a.rank == 2 else "linalg_gemm2"
-    return call.value(called(function, a, b, **options))
 
 
 def _diagonal(call: Mx) -> Value | None:
@@ -237,7 +229,7 @@ def _blocks(function: str) -> Native:
             return None
         return call.value(called(function, x, block_size=call["block_size"]))
 
-    return _row(function, rule)
+    return row(function, rule)
 
 
 def _pad(call: Mx) -> Value | None:
@@ -277,15 +269,6 @@ def _resize(call: Mx) -> Value | None:
         return None
     height, width = call.out.shape[2:]
     return call.value(called("contrib.BilinearResize2D", x, height=height, width=width))
-
-
-def _roi_pool(call: Mx) -> Value | None:
-    """Regions are no smaller than in the input."""
-    x, rois = call.input("x"), call.input("rois")
-    if x.rank != 4 or call["scale"] > 1 or 0 in (*x.shape, *rois.shape):
-        return None
-    options = {"pooled_size": tuple(call["size"]), "spatial_scale": float(call["scale"])}
-    return call.value(called("ROIPooling", x, rois, **options))
 
 
 def _roi_align(call: Mx) -> Value | None:
@@ -345,122 +328,45 @@ def _add_n(call: Mx) -> Value | None:
     return call.value(called("add_n", *values)) if same else None
 
 
-def _equal_parts(call: Mx) -> Sequence[Value] | None:
-    """Of which there are several, all of one size."""
-    x = call.input("x")
-    axis, shapes = call.axis("axis", x.rank), {info.shape for info in call.outputs}
-    if len(shapes) != 1 or len(call.outputs) < 2 or 0 in x.shape:
-        return None
-    text = _of_old("SliceChannel", x, num_outputs=len(call.outputs), axis=axis)
-    names = call.build.several(text, *call.node.outputs)
-    return [call.value(f"{name}.as_np_ndarray()", i) for i, name in enumerate(names)]
-
-
-def _reverse(call: Mx) -> Value | None:
-    x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
-    return call.value(called("reverse", x, axis=tuple(axes))) if axes else None
-
-
-def _binary(function: str, **only: str) -> Native:
-    """Of two tensors of as many axes; `only` are attributes with the one value that it has."""
-
-    def rule(call: Mx) -> Value | None:
-        a, b = call.values["a"], call.values["b"]
-        fits = all(call[name] == value for name, value in only.items())
-        if not fits or a.rank != b.rank or not a.rank or a.dtype != b.dtype:
-            return None
-        if a.literal is not None or b.literal is not None or 0 in (*a.shape, *b.shape):
-            return None
-        return call.value(called(f"broadcast_{function}", a, b))
-
-    return _row(f"broadcast_{function}", rule)
-
-
-def _along(function: str) -> Native:
-    """Along an axis."""
-
-    def rule(call: Mx) -> Value | None:
-        x = call.input("x")
-        if 0 in x.shape or not x.rank:
-            return None
-        return call.value(called(function, x, axis=call.axis_said("axis", x.rank)))
-
-    return _row(function, rule)
-
-
-def _take(call: Mx) -> Value | None:
-    """It is asked to refuse places that are not there, which it cuts to the end by itself."""
-    x, ids = call.input("x"), call.input("ids")
-    if call["negative"] != "refused" or 0 in x.shape or not ids.rank:
-        return None
-    axis = call.axis_said("axis", x.rank)
-    return call.value(called("take", x, ids, axis=axis, mode='"raise"'))
-
-
 ARRAYS: dict[str, Native] = {
     **{
-        name: _plain(function)
+        name: plain(function)
         for name, function in functions("lgamma=gammaln rsqrt erf erfinv identity")
     },
-    "stop_gradient": _plain("BlockGrad"),
-    "hard_sigmoid": _plain("hard_sigmoid", alpha="alpha", beta="beta"),
+    "stop_gradient": plain("BlockGrad"),
+    "hard_sigmoid": plain("hard_sigmoid", alpha="alpha", beta="beta"),
     "isnan": _truth("contrib.isnan"),
     "isinf": _truth("contrib.isinf"),
     "isfinite": _truth("contrib.isfinite"),
-    "reduce_l1": _reduction("norm", single=True, ord=1),
-    "reduce_nansum": _reduction("nansum"),
-    "reduce_nanprod": _reduction("nanprod"),
+    "reduce_l1": reduction("norm", single=True, ord=1),
+    "reduce_nansum": reduction("nansum"),
+    "reduce_nanprod": reduction("nanprod"),
     "cholesky": _square("linalg_potrf"),
     "determinant": _square("linalg_det"),
     "inverse": _square("linalg_inverse"),
-    "log_determinant": _row("linalg_slogdet", _log_determinant),
-    "triangular_solve": _row("linalg_trsm", _triangular),
-    "gemm": _row("linalg_gemm, mx.nd.linalg_gemm2", _gemm),
-    "diagonal": _row("diag", _diagonal),
-    "diag_embed": _row("linalg_makediag", _diagonals),
-    "gather_nd": _row("gather_nd", _gather_nd),
+    "log_determinant": row("linalg_slogdet", _log_determinant),
+    "triangular_solve": row("linalg_trsm", _triangular),
+    "gemm": row("linalg_gemm, mx.nd.linalg_gemm2", _gemm),
+    "diagonal": row("diag", _diagonal),
+    "diag_embed": row("linalg_makediag", _diagonals),
+    "gather_nd": row("gather_nd", _gather_nd),
     "unravel_index": Native("mx.nd.unravel_index", _unravel),
-    "reverse_sequence": _row("SequenceReverse", _reverse_sequence),
-    "sort": _row("sort, mx.nd.argsort", _sort),
-    "instance_norm": _row("InstanceNorm", _instance_norm),
-    "group_norm": _row("GroupNorm", _group_norm),
-    "local_response_norm": _row("LRN", _local_response),
-    "l2_normalize": _row("L2Normalization", _l2_normalize),
+    "reverse_sequence": row("SequenceReverse", _reverse_sequence),
+    "sort": row("sort, mx.nd.argsort", _sort),
+    "instance_norm": row("InstanceNorm", _instance_norm),
+    "group_norm": row("GroupNorm", _group_norm),
+    "local_response_norm": row("LRN", _local_response),
+    "l2_normalize": row("L2Normalization", _l2_normalize),
     "depth_to_space": _blocks("depth_to_space"),
     "space_to_depth": _blocks("space_to_depth"),
-    "pad": _row("pad", _pad),
-    "upsample": _row("UpSampling", _upsample),
-    "adaptive_avg_pool": _row("contrib.AdaptiveAvgPooling2D", _adaptive),
-    "resize": _row("contrib.BilinearResize2D", _resize),
-    "roi_align": _row("contrib.ROIAlign", _roi_align, constant=("rois",)),
-    "grid_sample": _row("BilinearSampler", _grid_sample),
-    "affine_grid": _row("GridGenerator", _affine_grid),
-    "scatter_slices": _row("contrib.index_copy", _index_copy),
-    "compress": _row("contrib.boolean_mask", _compress, eager=True),
-    "add_n": _row("add_n", _add_n),
-}
-# Of operators that `mx.np` has, too.
-WORDS: dict[str, Native] = {
-    "max_roi_pool": _row("ROIPooling", _roi_pool, constant=("rois",)),
-    "reduce_sum": _reduction("sum"),
-    "reduce_mean": _reduction("mean"),
-    "reduce_prod": _reduction("prod"),
-    "reduce_max": _reduction("max"),
-    "reduce_min": _reduction("min"),
-    "reduce_l2": _reduction("norm", single=True),
-    "matmul": _row("dot, mx.nd.linalg_gemm2", _matmul),
-    **{
-        name: _binary(function)
-        for name, function in functions(
-            "add subtract=sub multiply=mul divide=div maximum minimum power hypot"
-        )
-    },
-    "modulo": _binary("mod", sign_of="divisor"),
-    "softmax": _along("softmax"),
-    "log_softmax": _along("log_softmax"),
-    "gather": _row("take", _take),
-    "split": _row("SliceChannel", _equal_parts),
-    "reverse": _row("reverse", _reverse),
-    **{name: _plain(function) for name, function in functions("cbrt trunc=fix square")},
+    "pad": row("pad", _pad),
+    "upsample": row("UpSampling", _upsample),
+    "adaptive_avg_pool": row("contrib.AdaptiveAvgPooling2D", _adaptive),
+    "resize": row("contrib.BilinearResize2D", _resize),
+    "roi_align": row("contrib.ROIAlign", _roi_align, constant=("rois",)),
+    "grid_sample": row("BilinearSampler", _grid_sample),
+    "affine_grid": row("GridGenerator", _affine_grid),
+    "scatter_slices": row("contrib.index_copy", _index_copy),
+    "compress": row("contrib.boolean_mask", _compress, eager=True),
+    "add_n": row("add_n", _add_n),
 }

@@ -9,12 +9,13 @@ from typing import Any
 from irlang.lower.call import Call, Native
 from irlang.lower.chance import MX as CHANCE
 from irlang.lower.labels import native
-from irlang.lower.mx_arrays import ARRAYS, WORDS
+from irlang.lower.mx_arrays import ARRAYS
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.mx_losses import LOSSES
 from irlang.lower.mx_optimizers import OPTIMIZERS
+from irlang.lower.mx_words import WORDS
 from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
 from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned, with_words
