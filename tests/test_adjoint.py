@@ -39,7 +39,10 @@ TWICE = (
 )  # fmt: skip
 # By which no difference quotients are what flows back: an input, or all, is held constant. Of the
 # others of these functions tests/ops/test_special.py has the gradients.
-HELD = ("stop_gradient", "fake_quantize_range", "gammainc", "gammaincc", "zeta")
+HELD = (
+    "stop_gradient", "fake_quantize_range", "quantize_and_dequantize",
+    "gammainc", "gammaincc", "zeta",
+)  # fmt: skip
 _EACH = 10  # of so many others one is differentiated twice as well
 
 

@@ -26,10 +26,16 @@ from tests.lower_calls import case
 
 
 def _told(
-    types: str, call: str, by: str, target: str = "torch", off: float = 0.0, **values: Any
+    types: str,
+    call: str,
+    by: str,
+    target: str = "torch",
+    off: float = 0.0,
+    ones: int = 0,
+    **values: Any,
 ) -> Verdict:
     """The verdict on a target that says NaN wherever nothing is known of a gradient, and elsewhere
-    what is right and `off` more.
+    what is right and `off` more; with so many axes of size 1 behind its own.
     """
     made = case(types, call)
     graph, catalog = differentiated(made.graph, builtin())
@@ -42,6 +48,7 @@ def _told(
     ball, info = slopes[by], graph.values[by]
     bound = np.broadcast_to(ball.bound, info.shape)
     got = np.where(np.isfinite(bound), ball.value + off, np.nan).astype(kind)
+    got = np.asarray(got).reshape((*got.shape, *(1,) * ones))
     results = {n: np.asarray(found[v].value, kind) for n, v in graph.outputs.items()}
     verdicts = [judge(f"d_{by}", target, info, ball, got)]
     shown = Case(graph, fed, {}, catalog)
@@ -174,3 +181,9 @@ def test_a_session_says_so_and_its_report(tmp_path: Path) -> None:
     told_of = (tmp_path / "issue.md").read_text()
     assert SLOPES in told_of
     assert "expected `[0]`" in told_of
+
+
+def test_a_gradient_of_another_shape_is_told_as_that() -> None:
+    values = [[1, 2], [3, 4], [5, 6]]
+    assert _told("x: f32[3, 2]", "square(x)", "x", x=values).verdict == "agrees"
+    assert _told("x: f32[3, 2]", "square(x)", "x", ones=1, x=values).verdict == "wrong"

@@ -35,8 +35,10 @@ DEFECTS = {
         "dft",  # inverse transforms are divided by their length in f32
     },
     # the end of i32 is a number of none of these
-    **{("tf", dtype): {"saturate_cast"} for dtype in ("f32", "f16", "bf16")},
-    ("tf", "f64"): {"leaky_relu", "gelu"},
+    # given ranges of slices are refused, whose shape is the one that is asked for
+    ("tf", "f32"): {"saturate_cast", "quantize_and_dequantize"},
+    **{("tf", dtype): {"saturate_cast"} for dtype in ("f16", "bf16")},
+    ("tf", "f64"): {"leaky_relu", "gelu", "quantize_and_dequantize"},
     # ten digits of the first order; seven of Bessel functions beyond 5
     ("torch", "f64"): {"polygamma", "bessel_j", "bessel_y"},
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not

@@ -166,7 +166,72 @@ _STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("inputs", "call", "word"), [*_LOSSES, *_STEPS])
+_IMAGE = "x: f32[2, 3, 4, 5]"
+_OLD = [
+    (inputs, call, f"mx.nd.{word}(")
+    for inputs, call, word in (
+        ("x: f32[3, 4] in [0.5, 9]", "lgamma(x)", "gammaln"),
+        ("x: f32[3, 4]", "reduce_nansum(x; axes = [0, 1])", "nansum"),
+        ("x: f32[3, 4]", "reduce_l1(x; axes = [1], keepdims = true)", "norm"),
+        ("x: f32[2, 3, 3]", "determinant(x)", "linalg_det"),
+        ("x: f32[3, 3]", "determinant(x)", "linalg_det"),
+        ("x: f32[2, 3, 3]", "log_determinant(x)", "linalg_slogdet"),
+        ("x: f32[2, 3, 3]", "inverse(x)", "linalg_inverse"),
+        (
+            "a: f32[3, 3] in [1, 2], b: f32[3, 2]",
+            "triangular_solve(a, b; lower = false)",
+            "linalg_trsm",
+        ),
+        (
+            "a: f32[3, 2], b: f32[3, 4], c: f32[4]",
+            "gemm(a, b, c; transpose_a = true)",
+            "linalg_gemm",
+        ),
+        ("x: f32[2, 3, 4]", "diagonal(x; axes = [1, 2], offset = -1)", "diag"),
+        ("x: f32[2, 3]", "diag_embed(x; offset = 1)", "linalg_makediag"),
+        ("x: f32[2, 3], i: i64[4, 2] in [0, 1]", "gather_nd(x, i)", "gather_nd"),
+        ("i: i64[4] in [0, 5]", "unravel_index(i; shape = [2, 3])", "unravel_index"),
+        (
+            "x: f32[3, 2, 2], n: i32[2] in [1, 3]",
+            "reverse_sequence(x, n; axis = 0, batch_axis = 1)",
+            "SequenceReverse",
+        ),
+        ("x: f32[3, 4]", "sort(x; stable = false, descending = true)", "argsort"),
+        (f"{_IMAGE}, a: f32[3], b: f32[3]", "instance_norm(x, a, b)", "InstanceNorm"),
+        ("x: f32[2, 4, 3]", "group_norm(x; groups = 2)", "GroupNorm"),
+        (_IMAGE, "local_response_norm(x; size = 3, alpha = 0.5)", "LRN"),
+        (_IMAGE, "l2_normalize(x; axes = [1], eps = 0)", "L2Normalization"),
+        (_IMAGE, "pad(x; before = [0, 0, 1, 2], mode = reflect)", "pad"),
+        (_IMAGE, "upsample(x)", "UpSampling"),
+        (_IMAGE, "adaptive_avg_pool(x; size = [3, 2])", "contrib.AdaptiveAvgPooling2D"),
+        (
+            _IMAGE,
+            "resize(x; size = [3, 7], mode = linear, coord = align_corners)",
+            "contrib.BilinearResize2D",
+        ),
+        (
+            f"{_IMAGE}, r: f32[2, 4] in [0, 4], b: i64[2] in [0, 1]",
+            "roi_align(x, r, b; size = 2, sampling_ratio = 2, aligned = false)",
+            "contrib.ROIAlign",
+        ),
+        (
+            f"{_IMAGE}, g: f32[2, 2, 3, 2]",
+            "grid_sample(x, g; align_corners = true)",
+            "BilinearSampler",
+        ),
+        ("t: f32[2, 2, 3]", "affine_grid(t; size = [3, 4], align_corners = true)", "GridGenerator"),
+        (
+            "x: f32[3, 2], i: i64[1] in [1, 2], u: f32[1, 2]",
+            "scatter_slices(x, i, u)",
+            "contrib.index_copy",
+        ),
+        ("x: f32[3, 2], k: bool[3]", "compress(x, k; size = 3)", "contrib.boolean_mask"),
+        ("a: f32[3], b: f32[3]", "add_n(a, b)", "add_n"),
+    )
+]
+
+
+@pytest.mark.parametrize(("inputs", "call", "word"), [*_LOSSES, *_STEPS, *_OLD])
 def test_losses_and_steps_of_its_own(inputs: str, call: str, word: str) -> None:
     known = usable(_TARGET)
     made = case(inputs, call)

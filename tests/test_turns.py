@@ -41,8 +41,9 @@ _RUNS = [*(("onnxruntime", turn) for turn in _OPSETS), ("torch", 1), ("torch", 2
 _RUNS += [("keras:tensorflow", 2), ("keras:tensorflow", 4), ("tf", 4), ("tf", 6), ("torch", 4)]
 
 # docs/findings.md: a type that is said counts for nothing, where the ends are plain numbers; of a
-# single operand without a result the axes stay in their order.
-_KNOWN_WORDS = {"tf": {"logspace"}, "keras:tensorflow": {"einsum"}}
+# single operand without a result the axes stay in their order; the lower end of a range is moved to
+# a whole number of steps.
+_KNOWN_WORDS = {"tf": {"logspace", "dequantize_range"}, "keras:tensorflow": {"einsum"}}
 
 
 def written(one: Case, target: str, turn: int) -> Lowered:

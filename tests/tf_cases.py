@@ -126,6 +126,21 @@ def _elementwise() -> list[Case]:
         ("FakeQuantWithMinMaxArgs", {"inputs": X, "min": -1.0, "max": 1.5, "num_bits": 4}),
         ("FakeQuantWithMinMaxVars", {"inputs": X, "min": -0.5, "max": 1.0, "narrow_range": True}),
         ("FakeQuantWithMinMaxVarsPerChannel", {"inputs": X, "min": -CHANNELS, "max": CHANNELS}),
+        ("QuantizeAndDequantizeV2", {"input": X, "input_min": 0.0, "input_max": 0.0}),
+        (
+            "QuantizeAndDequantizeV4",
+            {
+                "input": X, "input_min": -CHANNELS, "input_max": CHANNELS, "num_bits": 4,
+                "narrow_range": True, "axis": 1, "round_mode": "HALF_UP",
+            },
+        ),
+        (
+            "QuantizeAndDequantizeV3",
+            {
+                "input": X, "input_min": -0.5, "input_max": 1.0, "num_bits": 5,
+                "signed_input": False, "range_given": True,
+            },
+        ),
         ("PlaceholderWithDefault", {"input": X, "shape": [3, 4]}),
     ]  # fmt: skip
 
@@ -269,6 +284,8 @@ def _indexing() -> list[Case]:
         ("MatrixSolve", {"matrix": square, "rhs": _draw(3, 2)}),
         ("MatrixSolve", {"matrix": tilted, "rhs": _draw(3, 2), "adjoint": True}),
         ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2)}),
+        ("TridiagonalSolve", {"diagonals": tilted, "rhs": _draw(3, 2)}),
+        ("BandedTriangularSolve", {"matrix": _draw(2, 3, low=0.5, high=2.0), "rhs": _draw(3, 2)}),
         ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2), "lower": False}),
         ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2), "adjoint": True}),
         *(

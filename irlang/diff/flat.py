@@ -68,13 +68,16 @@ def with_flat(
     judged = []
     for verdict in found:
         name = verdict.name.removeprefix("d_")
-        if name in slopes and name in gradients and verdict.verdict in _OF_NUMBERS:
-            if _is_at_kinks(graph, case, slopes[name], name, np.asarray(gradients[name])):
+        known = name in slopes and name in gradients
+        got = np.asarray(gradients[name] if known else ())
+        if not known or got.shape != case.values[name].shape:  # it says that it has another shape
+            pass
+        elif verdict.verdict in _OF_NUMBERS:
+            if _is_at_kinks(graph, case, slopes[name], name, got):
                 verdict = replace(verdict, verdict="unstable", message=AT_KINKS)
-        elif name in slopes and name in gradients and verdict.verdict not in FINDINGS:
-            got = np.asarray(gradients[name])
+        elif verdict.verdict not in FINDINGS:
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
-            if got.shape == case.values[name].shape and np.any(open_ & np.isnan(got)):
+            if np.any(open_ & np.isnan(got)):
                 verdict = _judged(graph, case, balls, given, verdict, open_ & np.isnan(got))
         judged.append(verdict)
     return judged
@@ -122,7 +125,7 @@ def _is_at_kinks(graph: Graph, case: Case, ball: Ball, name: str, got: Array) ->
         return False
     off = np.abs(got.astype(np.float64) - ball.value) > ball.bound
     places = np.argwhere(off)
-    if got.shape != case.values[name].shape or not 0 < len(places) <= _TRIED:
+    if not 0 < len(places) <= _TRIED:
         return False
     for place in places:
         index = tuple(map(int, place))

@@ -89,6 +89,26 @@ def _fake_quantized(n: Node) -> Value:
     return n.call("fake_quantize_range", n.input(0), low, high, **attrs)
 
 
+_ROUNDINGS = {"HALF_TO_EVEN": "even", "HALF_UP": "up"}
+
+
+def _quantized_and_back(n: Node) -> Value:
+    """By a scale alone, of the range that is given, or of the elements'."""
+    x, given = n.input(0), n.flag("range_given", n.kind == "QuantizeAndDequantizeV3")
+    axis, mode = n.int("axis", -1), n.word("round_mode", "HALF_TO_EVEN")
+    if mode not in _ROUNDINGS:
+        raise Unsupported(f"the rounding {mode}")
+    attrs = {
+        "bits": n.known_number(3) if n.kind == "QuantizeAndDequantizeV3" else n.int("num_bits", 8),
+        "signed": n.flag("signed_input", True),
+        "narrow": n.flag("narrow_range"),
+        "rounding": _ROUNDINGS[mode],
+        **({} if axis == -1 else {"sliced": True, "axis": axis}),
+    }
+    ends = [n.input(1), n.input(2)]
+    return n.call("quantize_and_dequantize", x, *(ends if given else []), **attrs)
+
+
 def _truncated_mod(n: Node) -> Value:
     return n.call("modulo", n.input(0), n.input(1), sign_of="dividend")
 
@@ -213,6 +233,7 @@ ROWS: dict[str, Row] = {
     "FakeQuantWithMinMaxArgs": _fake_quantized,
     "FakeQuantWithMinMaxVars": _fake_quantized,
     "FakeQuantWithMinMaxVarsPerChannel": _fake_quantized,
+    **dict.fromkeys([f"QuantizeAndDequantizeV{v}" for v in (2, 3, 4)], _quantized_and_back),
     "ReadVariableOp": _identity,
     "PlaceholderWithDefault": _identity,
 }

@@ -76,6 +76,17 @@ def _solved_triangle(n: Node) -> Value:
     return n.call("triangular_solve", a, n.input(1), lower=lower)
 
 
+def _of_three_diagonals(n: Node) -> Value:
+    n.ignore("partial_pivoting", "perturb_singular")  # of how it is computed
+    return n.call("tridiagonal_solve", n.input(0), n.input(1))
+
+
+def _of_bands(n: Node) -> Value:
+    if n.flag("adjoint"):
+        raise Unsupported("the adjoint of a matrix of bands")
+    return n.call("banded_triangular_solve", n.input(0), n.input(1), lower=n.flag("lower", True))
+
+
 def _flipped(n: Node, a: Value) -> Value:
     perm = [*range(a.rank - 2), a.rank - 1, a.rank - 2]
     return n.step("flipped", "transpose", a, perm=perm)
@@ -144,6 +155,8 @@ ROWS: dict[str, Row] = {
     "Roll": _roll,
     "MatrixSolve": _solved,
     "MatrixTriangularSolve": _solved_triangle,
+    "TridiagonalSolve": _of_three_diagonals,
+    "BandedTriangularSolve": _of_bands,
     "SparseTensorDenseMatMul": _sparse_product,
     "SparseToDense": _spread,
     "LogMatrixDeterminant": _sign_and_log,

@@ -119,6 +119,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
                 "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
             }
         ),
+        "tridiagonal_solve": {"b.rank": "tf.linalg.tridiagonal_solve: rhs may be one column"},
+        "banded_triangular_solve": {
+            "b.rank": "tf.linalg.banded_triangular_solve: rhs may be one column"
+        },
+        "dynamic_stitch": {"last": "tf.dynamic_stitch: as long as the largest place says"},
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "image_standardization": {
             "x.rank": "tf.image.per_image_standardization: images of three axes or more"

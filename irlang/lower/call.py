@@ -132,7 +132,7 @@ class Native:
     constant: the inputs by which the target's operator has no derivative. eager: whether it has a
     place only in programs that are run line by line. since: the release that it needs. others:
     further words of the target for the operator, which have their turns, and stand in where the
-    first does not serve.
+    first does not serve. narrow: whether it takes the types of few bits that others do not.
     """
 
     spelling: str
@@ -141,6 +141,7 @@ class Native:
     eager: bool = False
     since: tuple[int, ...] = ()
     others: tuple[Native, ...] = ()
+    narrow: bool = False
 
     @property
     def words(self) -> tuple[Native, ...]:

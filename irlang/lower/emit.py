@@ -72,8 +72,10 @@ def spell(
     for node in graph.nodes:
         try:
             _computed(graph, node, lacks)
-            narrow = any(values[name].dtype in shuns for name in node.operands())
-            own_table = table if native and not narrow else {}
+            shunned = any(values[name].dtype in shuns for name in node.operands())
+            row = table.get(node.op.name)
+            taken = not shunned or (row is not None and row.narrow)
+            own_table = table if native and taken else {}
             if detach is not None and _both(node, own_table):
                 own_table = {}
             fed, constant = _detached(node, own_table, catalog, values, detach)

@@ -40,11 +40,17 @@ def _set_diagonal(call: Jax) -> Value | None:
     return call.value(invoke("jnp.fill_diagonal", x, diagonal, inplace=False))
 
 
+def _tridiagonal(call: Jax) -> Value:
+    rows = [f"{call.text('diagonals')}[..., {row}, :]" for row in (2, 1, 0)]
+    return call.value(invoke("jax.lax.linalg.tridiagonal_solve", *rows, call.input("b")))
+
+
 MATRICES: dict[str, Native] = {
     "set_diagonal": Native("jnp.fill_diagonal", _set_diagonal),
     "inner": inner("jnp.inner"),
     "matrix_norm": matrix_norm("jnp.linalg.matrix_norm"),
     "cholesky": of_wide(Native("jnp.linalg.cholesky", _cholesky)),
+    "tridiagonal_solve": of_wide(Native("jax.lax.linalg.tridiagonal_solve", _tridiagonal)),
     "solve": of_wide(plain("jnp.linalg.solve")),
     "log_determinant": of_wide(Native("jnp.linalg.slogdet", _log_determinant)),
     "matrix_power": plain("jnp.linalg.matrix_power", n="n"),

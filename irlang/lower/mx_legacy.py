@@ -1,6 +1,5 @@
-"""How MXNet spells what `mx.np` and `mx.npx` have no word for: the operators of `mx.nd`.
-
-They are older, take arrays of `mx.nd` alone, and give such; gradients flow through both ways.
+"""How MXNet spells layers, images, matrices and places that `mx.np` and `mx.npx` have no word for: by
+the operators of `mx.nd`. They are handed tensors without elements, too, which some do not survive.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.keras_call import quoted
+from irlang.lower.mx_arrays import of_old
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
@@ -20,8 +20,7 @@ _WIDE = ("f32", "f64")
 
 def _elder(call: Mx, function: str, *inputs: Value, **options: Any) -> str:
     """What a function of `mx.nd` gives."""
-    given = [f"{call.build.receiver(value)}.as_nd_ndarray()" for value in inputs]
-    return f"{invoke(f'mx.nd.{function}', *given, **options)}"
+    return of_old(function, *map(call.build.receiver, inputs), **options)
 
 
 def _one(call: Mx, function: str, *inputs: Value, **options: Any) -> Value | None:
@@ -156,14 +155,14 @@ def _log_determinant(call: Mx) -> list[Value] | None:
     x = call.input("x")
     if x.dtype not in _WIDE:
         return None
-    both = call.build.once(_elder(call, "linalg.slogdet", x), (), x.dtype, "both").text
+    both = call.build.once(_elder(call, "linalg_slogdet", x), (), x.dtype, "both").text
     return [_shaped(call, f"{both}[{n}].as_np_ndarray()", n) for n in range(len(call.outputs))]
 
 
 def _triangular(call: Mx) -> Value | None:
     if call["unit_diagonal"]:
         return None
-    return _one(call, "linalg.trsm", call.input("a"), call.input("b"), lower=call["lower"])
+    return _one(call, "linalg_trsm", call.input("a"), call.input("b"), lower=call["lower"])
 
 
 def _nansum(function: str) -> Native:
@@ -207,16 +206,13 @@ LEGACY: dict[str, Native] = {
     "grid_sample": Native("mx.nd.BilinearSampler", _grid_sample),
     "affine_grid": Native("mx.nd.GridGenerator", _affine_grid),
     "adaptive_avg_pool": Native("mx.nd.contrib.AdaptiveAvgPooling2D", _adaptive),
-    "roi_align": Native("mx.nd.contrib.ROIAlign", _roi_align),
+    "roi_align": Native("mx.nd.contrib.ROIAlign", _roi_align, constant=("rois",)),
     "gather_nd": Native("mx.nd.gather_nd", _gather_nd),
-    "cholesky": _plain("linalg.potrf"),
-    "determinant": _plain("linalg.det"),
-    "inverse": _plain("linalg.inverse"),
-    "log_determinant": Native("mx.nd.linalg.slogdet", _log_determinant),
-    "triangular_solve": Native("mx.nd.linalg.trsm", _triangular),
-    "erfinv": _plain("erfinv"),
-    "lgamma": _plain("gammaln"),
-    "cbrt": _plain("cbrt"),
+    "cholesky": _plain("linalg_potrf"),
+    "determinant": _plain("linalg_det"),
+    "inverse": _plain("linalg_inverse"),
+    "log_determinant": Native("mx.nd.linalg_slogdet", _log_determinant),
+    "triangular_solve": Native("mx.nd.linalg_trsm", _triangular),
     "reduce_nansum": _nansum("nansum"),
     "reduce_nanprod": _nansum("nanprod"),
     "reverse_sequence": Native("mx.nd.SequenceReverse", _reverse_sequence),

@@ -9,15 +9,17 @@ from typing import Any
 from irlang.lower.call import Call, Native
 from irlang.lower.chance import MX as CHANCE
 from irlang.lower.labels import native
+from irlang.lower.mx_arrays import ARRAYS
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.mx_legacy import LEGACY
 from irlang.lower.mx_losses import LOSSES
 from irlang.lower.mx_optimizers import OPTIMIZERS
+from irlang.lower.mx_words import WORDS
 from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned
+from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned, with_words
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -372,7 +374,7 @@ def _named(listed: str) -> dict[str, str]:
     return {name: f"mx.np.{function}" for name, function in functions(listed)}
 
 
-TABLE: dict[str, Native] = {
+_ROWS: dict[str, Native] = {
     **LEGACY,
     **{name: plain(function) for name, function in _named(_FUNCTIONS).items()},
     **{name: _or_number(function) for name, function in _named(_OF_TWO).items()},
@@ -439,4 +441,6 @@ TABLE: dict[str, Native] = {
     **LAYERS,
     **LOSSES,
     **OPTIMIZERS,
+    **ARRAYS,
 }
+TABLE = with_words(_ROWS, WORDS)

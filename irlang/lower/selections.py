@@ -59,7 +59,7 @@ _KERAS = Spelling(
     "ops.full({shape}, {number}, dtype={dtype})",
     "{joined}[{colons}:{size}]",
 )
-_MX = Spelling(
+MX = Spelling(
     "mx.np.concatenate([{found}, {filling}], axis={axis})",
     "mx.np.full({shape}, {number}, dtype={dtype})",
     "{joined}[{colons}:{size}]",
@@ -177,7 +177,7 @@ def _mx_unique(call: Call[Any]) -> Sequence[Value] | None:
         return None
     options = {"return_inverse": True, "return_counts": True}
     found, places, counts = call.build.several(invoke("mx.np.unique", x, **options), *_UNIQUE)
-    return _MX.room(call, found), _MX.room(call, counts, 1), call.value(places, 2)
+    return MX.room(call, found), MX.room(call, counts, 1), call.value(places, 2)
 
 
 TORCH_SELECTIONS = {
@@ -210,6 +210,6 @@ KERAS_SELECTIONS = {
     }.items()
 }
 MX_SELECTIONS = {
-    "nonzero": _nonzero(_MX, "mx.npx.nonzero"),
+    "nonzero": _nonzero(MX, "mx.npx.nonzero"),
     "unique": replace(_filled("mx.np.unique", _mx_unique), constant=("x",)),
 }

@@ -46,6 +46,76 @@ def _blocks(function: str, amounts: str) -> Native:
     return Native(function, rule)
 
 
+# ---- images as they are: of four axes the second has rows, the third columns
+
+
+def _ends(call: Tf) -> list[tuple[int, int]] | None:
+    """How much is before and after along rows and columns; None of another axis or rank."""
+    pairs = list(zip(call["before"], call["after"], strict=True))
+    if call.input("x").rank != 4 or any(pairs[0]) or any(pairs[3]):
+        return None
+    return pairs[1:3]
+
+
+def _pad(call: Tf) -> Value | None:
+    x, ends = call.input("x"), _ends(call)
+    if ends is None or call["mode"] != "constant" or call["value"] or x.dtype == "bool":
+        return None
+    (top, _), (left, _) = ends
+    sizes = call.out.shape[1:3]
+    return call.value(invoke("tf.image.pad_to_bounding_box", x, top, left, *sizes))
+
+
+def _crop(call: Tf) -> Value | None:
+    x, ends = call.input("x"), _ends(call)
+    if ends is None or x.dtype == "bool":
+        return None
+    (top, _), (left, _) = ends
+    sizes = call.out.shape[1:3]
+    return call.value(invoke("tf.image.crop_to_bounding_box", x, top, left, *sizes))
+
+
+def _middle(call: Tf) -> Value | None:
+    x = call.input("x")
+    axes, size = call.axes("axes", x.rank), tuple(call["size"])
+    if x.rank != 4 or axes != (1, 2) or x.dtype == "bool":
+        return None
+    return call.value(invoke("tf.image.resize_with_crop_or_pad", x, *size))
+
+
+_FLIPS = {(1,): "flip_up_down", (2,): "flip_left_right"}
+
+
+def _flip(call: Tf) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if x.rank != 4 or axes not in _FLIPS or x.dtype == "bool":
+        return None
+    return call.value(invoke(f"tf.image.{_FLIPS[axes]}", x))
+
+
+def _turn(call: Tf) -> Value | None:
+    x = call.input("x")
+    if x.rank != 4 or call.axes("axes", 4) != (1, 2) or x.dtype == "bool":
+        return None
+    return call.value(invoke("tf.image.rot90", x, k=call["k"]))
+
+
+def _exchange(call: Tf) -> Value | None:
+    x = call.input("x")
+    if tuple(call["order"]) != (0, 2, 1, 3) or x.dtype == "bool":
+        return None
+    return call.value(invoke("tf.image.transpose", x))
+
+
+IMAGE_WORDS: dict[str, Native] = {
+    "pad": Native("tf.image.pad_to_bounding_box", _pad),
+    "crop": Native("tf.image.crop_to_bounding_box", _crop),
+    "center_crop_pad": Native("tf.image.resize_with_crop_or_pad", _middle),
+    "reverse": Native("tf.image.flip_left_right, tf.image.flip_up_down", _flip),
+    "rot90": Native("tf.image.rot90", _turn),
+    "transpose": Native("tf.image.transpose", _exchange),
+}
 IMAGES: dict[str, Native] = {
     "crop_and_resize": Native("tf.image.crop_and_resize", _crop_and_resize),
     "space_to_batch": _blocks("tf.space_to_batch", "paddings"),

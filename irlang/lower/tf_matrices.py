@@ -108,6 +108,15 @@ def _without_derivative(row: Native) -> Native:
     return replace(row, constant=("x",))
 
 
+def _tridiagonal(call: Tf) -> Value:
+    """Of three diagonals one by one."""
+    rows = ", ".join(f"{call.text('diagonals')}[..., {row}, :]" for row in range(3))
+    options = {"diagonals_format": '"sequence"'}
+    return call.value(
+        invoke("tf.linalg.tridiagonal_solve", f"({rows})", call.input("b"), **options)
+    )
+
+
 def _standard(call: Tf) -> Value | Sequence[Value] | None:
     """It takes no image without elements."""
     empty = 0 in call.input("x").shape[1:]
@@ -127,6 +136,11 @@ MATRICES: dict[str, Native] = {
     "matrix_norm": of_wide(
         matrix_norm("tf.norm", axis=True, orders=("frobenius", "columns", "rows"))
     ),
+    "tridiagonal_solve": replace(
+        of_wide(plain("tf.linalg.tridiagonal_solve")),
+        others=(of_wide(Native("tf.linalg.tridiagonal_solve", _tridiagonal)),),
+    ),
+    "banded_triangular_solve": of_wide(plain("tf.linalg.banded_triangular_solve", lower="lower")),
     "tridiagonal_matmul": of_wide(plain("tf.linalg.tridiagonal_matmul")),
     "saturate_cast": saturating("tf.saturate_cast"),
     "set_diagonal": plain("tf.linalg.set_diag", k="offset"),

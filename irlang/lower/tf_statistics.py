@@ -96,6 +96,14 @@ def _searchsorted(call: Tf) -> Value | None:
     return call.value(invoke("tf.searchsorted", row, x, side=side, out_type="tf.int64"))
 
 
+def _histogram_place(call: Tf) -> Value | None:
+    x = call.input("x")
+    if x.dtype not in ("f32", "f64"):
+        return None
+    ends = f"tf.constant({[float(call['low']), float(call['high'])]}, {call.build.dtype(x.dtype)})"
+    return call.value(invoke("tf.histogram_fixed_width_bins", x, ends, nbins=call["bins"]))
+
+
 STATISTICS: dict[str, Native] = {
     "searchsorted": Native("tf.searchsorted", _searchsorted),
     "polyval": Native("tf.math.polyval", _polyval),
@@ -104,6 +112,7 @@ STATISTICS: dict[str, Native] = {
     "bincount": Native("tf.math.bincount", _bincount),
     "weighted_bincount": Native("tf.math.bincount", _weighed),
     "histogram": Native("tf.histogram_fixed_width", _histogram),
+    "histogram_place": Native("tf.histogram_fixed_width_bins", _histogram_place),
     "confusion_matrix": Native("tf.math.confusion_matrix", _confusion),
     "in_top_k": Native("tf.math.in_top_k", _in_top_k),
 }

@@ -8,10 +8,12 @@ from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TF_SELECTIONS
+from irlang.lower.sparse import TF_SPARSE
 from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.spelling import with_words
+from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
-from irlang.lower.tf_images import IMAGES
+from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
@@ -39,11 +41,13 @@ _ROWS: dict[str, Native] = {
     **TF_SIGNALS,
     **TF_SELECTIONS,
     **QUANTIZATION,
+    **BACKWARD,
+    **TF_SPARSE,
     **TF,
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS)
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",

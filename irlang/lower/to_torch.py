@@ -9,9 +9,11 @@ from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TORCH_SELECTIONS
+from irlang.lower.sparse import TORCH_SPARSE
 from irlang.lower.spectra import TORCH_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.torch_attention import ATTENTION
+from irlang.lower.torch_backward import BACKWARD
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
@@ -30,7 +32,7 @@ from irlang.lower.torch_words import WORDS
 _ROWS: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **PLACES, **CREATION, **MATRICES, **NUMERIC, **STATISTICS, **LAYERS,
     **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **IMAGES, **TORCH,
-    **OPTIMIZERS, **ATTENTION,
+    **OPTIMIZERS, **ATTENTION, **BACKWARD, **TORCH_SPARSE,
 }  # fmt: skip
 
 

@@ -79,3 +79,36 @@ def test_reverse_sequence(data: st.DataObject) -> None:
     expected = tf.reverse_sequence(x, lengths, seq_axis=places[0], batch_axis=places[1]).numpy()
     inputs = {"x": x, "lengths": lengths}
     agrees("reverse_sequence", inputs, expected, axis=axis, batch_axis=batch_axis)
+
+
+@given(data=st.data())
+@few
+def test_systems_of_three_diagonals(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 5))
+    rows, b = data.draw(reals((2, 3, size))), data.draw(reals((2, size, 2)))
+    rows[:, 1] += np.where(rows[:, 1] < 0, -16.0, 16.0)  # far from singular
+    matrix = np.zeros((2, size, size))
+    for i in range(size):
+        matrix[:, i, i] = rows[:, 1, i]
+        if i:
+            matrix[:, i - 1, i], matrix[:, i, i - 1] = rows[:, 0, i - 1], rows[:, 2, i]
+    agrees("tridiagonal_solve", {"diagonals": rows, "b": b}, np.linalg.solve(matrix, b),
+           operations=256, magnitude=4.0)  # fmt: skip
+
+
+@given(data=st.data(), lower=st.booleans())
+@few
+def test_triangular_systems_of_bands(data: st.DataObject, lower: bool) -> None:
+    size, count = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))
+    bands, b = data.draw(reals((count, size))), data.draw(reals((size, 2)))
+    middle = 0 if lower else count - 1
+    bands[middle] += np.where(bands[middle] < 0, -16.0, 16.0)
+    matrix = np.zeros((size, size))
+    for d in range(min(count, size)):
+        for i in range(size - d):
+            if lower:
+                matrix[i + d, i] = bands[d, i + d]
+            else:
+                matrix[i, i + d] = bands[count - 1 - d, i]
+    agrees("banded_triangular_solve", {"bands": bands, "b": b}, np.linalg.solve(matrix, b),
+           operations=256, magnitude=4.0, lower=lower)  # fmt: skip

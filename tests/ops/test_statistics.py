@@ -132,6 +132,8 @@ def test_histogram(data: st.DataObject, bins: int) -> None:
     agrees("histogram", {"x": steps}, expected, **options)
     clamped = np.histogram(np.clip(steps, -2.0, 2.0), bins, (-2.0, 2.0))[0]
     agrees("histogram", {"x": steps}, clamped, outside="clamped", **options)
+    places = np.clip(np.digitize(steps, np.linspace(-2, 2, bins + 1)) - 1, 0, bins - 1)
+    agrees("histogram_place", {"x": steps}, places.astype(np.int32), **options)
 
 
 @given(data=st.data(), k=st.integers(1, 4))

@@ -1,0 +1,145 @@
+"""What flows back, called by itself, against sums over windows in NumPy and against PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.compare import agrees, left_open, reals
+
+few = settings(max_examples=25)
+Array = np.ndarray[Any, Any]
+padding = st.sampled_from(["valid", "same"])
+
+
+class Windows:
+    """Windows of two axes, and the elements of each that there are."""
+
+    def __init__(self, data: st.DataObject, pad: str) -> None:
+        self.window = tuple(data.draw(st.integers(1, 3)) for _ in range(2))
+        self.stride = tuple(data.draw(st.integers(1, 3)) for _ in range(2))
+        self.size = tuple(data.draw(st.integers(k, 5)) for k in self.window)
+        counts = []
+        for s, k, t in zip(self.size, self.window, self.stride, strict=True):
+            many = -(-s // t) if pad == "same" else (s - k) // t + 1
+            beyond = max(0, (many - 1) * t + k - s) // 2 if pad == "same" else 0
+            counts.append([[i for i in range(o * t - beyond, o * t - beyond + k) if 0 <= i < s]
+                           for o in range(many)])  # fmt: skip
+        self.counts = [len(one) for one in counts]
+        self.held = {
+            (r, c): list(itertools.product(counts[0][r], counts[1][c]))
+            for r, c in np.ndindex(*self.counts)
+        }
+        self.said: dict[str, Any] = {"window": self.window, "stride": self.stride, "pad": pad}
+
+
+@given(data=st.data(), pad=padding)
+@few
+def test_means_flow_back_in_equal_parts(data: st.DataObject, pad: str) -> None:
+    frame = Windows(data, pad)
+    g = data.draw(reals((2, 1, *frame.counts)))
+    wanted = np.zeros((2, 1, *frame.size))
+    for (r, c), places in frame.held.items():
+        for i, j in places:
+            wanted[:, :, i, j] += g[:, :, r, c] / len(places)
+    agrees("avg_pool_gradient", {"g": g}, wanted, operations=24, magnitude=16.0, size=frame.size,
+           **frame.said)  # fmt: skip
+
+
+@given(data=st.data(), pad=padding)
+@few
+def test_maxima_flow_back_to_where_they_are(data: st.DataObject, pad: str) -> None:
+    frame = Windows(data, pad)
+    g = data.draw(reals((1, 2, *frame.counts)))
+    along = data.draw(reals((1, 2, *frame.size)))
+    order = np.array(data.draw(st.permutations(range(2 * frame.size[0] * frame.size[1]))))
+    x = order.reshape(1, 2, *frame.size).astype(np.float64)  # no two are the same
+    wanted, passed = np.zeros(x.shape), np.zeros(g.shape)
+    for (r, c), places in frame.held.items():
+        for channel in range(2):
+            i, j = max(places, key=lambda at: x[0, channel, at[0], at[1]])
+            wanted[0, channel, i, j] += g[0, channel, r, c]
+            passed[0, channel, r, c] = along[0, channel, i, j]
+    agrees("max_pool_gradient", {"g": g, "x": x}, wanted, operations=16, magnitude=16.0,
+           **frame.said)  # fmt: skip
+    agrees("max_pool_tangent", {"g": along, "x": x}, passed, **frame.said)
+
+
+def test_of_several_maxima_it_is_open_which() -> None:
+    x = np.array([[[1.0, 1.0, 0.0, 2.0, np.nan, 0.0]]])
+    said: dict[str, Any] = {"window": (2,)}
+    found = left_open("max_pool_gradient", {"g": np.ones((1, 1, 3)), "x": x}, **said)
+    assert found is not None
+    assert found.tolist() == [[[True, True, False, False, True, True]]]
+    found = left_open("max_pool_tangent", {"g": np.ones((1, 1, 6)), "x": x}, **said)
+    assert found is not None
+    assert found.tolist() == [[[True, False, True]]]
+
+
+@given(data=st.data(), overlapping=st.booleans())
+@few
+def test_windows_of_any_lengths(data: st.DataObject, overlapping: bool) -> None:
+    lengths = [data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)) for _ in range(2)]
+    g = data.draw(reals((1, 2, *map(len, lengths))))
+    starts = [np.concatenate([[0], np.cumsum(one)]) for one in lengths]
+    wanted = np.zeros((1, 2, starts[0][-1], starts[1][-1]))
+    for r, c in np.ndindex(g.shape[2:]):
+        part = np.s_[:, :, starts[0][r] : starts[0][r + 1] + overlapping,
+                     starts[1][c] : starts[1][c + 1] + overlapping]  # fmt: skip
+        wanted[part] += g[:, :, r : r + 1, c : c + 1] / wanted[0, 0][part[2:]].size
+    agrees("fractional_avg_pool_gradient", {"g": g}, wanted, operations=12, magnitude=16.0,
+           rows=tuple(lengths[0]), columns=tuple(lengths[1]), overlapping=overlapping)  # fmt: skip
+
+
+@given(data=st.data(), coord=st.sampled_from(["half_pixel", "align_corners"]))
+@few
+def test_interpolation_flows_back(data: st.DataObject, coord: str) -> None:
+    low = 2 if coord == "align_corners" else 1
+    sizes = [data.draw(st.integers(low, 5)) for _ in range(4)]
+    g, x = data.draw(reals((1, 2, *sizes[:2]))), data.draw(reals((1, 2, *sizes[2:])))
+    leaf = torch.tensor(x, requires_grad=True)
+    resized = torch.nn.functional.interpolate(
+        leaf, sizes[:2], mode="bilinear", align_corners=coord == "align_corners"
+    )
+    resized.backward(torch.tensor(g))
+    assert leaf.grad is not None
+    agrees("resize_linear_gradient", {"g": g, "x": x}, leaf.grad.numpy(), operations=200,
+           magnitude=16.0, coord=coord)  # fmt: skip
+
+
+def test_interpolation_from_the_corner_flows_back() -> None:
+    g, x = np.array([[[1.0, 2.0, 4.0, 8.0]]]), np.zeros((1, 1, 2))
+    agrees(
+        "resize_linear_gradient", {"g": g, "x": x}, np.array([[[2.0, 13.0]]]), coord="asymmetric"
+    )
+
+
+@given(data=st.data(), pad=padding, groups=st.integers(1, 2))
+@few
+def test_products_flow_back_to_weights(data: st.DataObject, pad: str, groups: int) -> None:
+    size, stride, dilation = (
+        tuple(data.draw(st.integers(1, most)) for _ in range(2)) for most in (3, 2, 2)
+    )
+    if pad == "same" and max(stride) > 1:
+        stride = (1, 1)  # PyTorch has no other
+    spans = (d * (k - 1) + 1 for k, d in zip(size, dilation, strict=True))
+    space = [span + data.draw(st.integers(0, 2)) for span in spans]
+    x = data.draw(reals((2, 2 * groups, *space)))
+    w = torch.zeros((groups, 2, *size), dtype=torch.float64, requires_grad=True)
+    y = torch.nn.functional.conv2d(
+        torch.tensor(x), w, stride=stride, padding=pad, dilation=dilation, groups=groups
+    )
+    g = data.draw(reals(tuple(y.shape)))
+    y.backward(torch.tensor(g))
+    assert w.grad is not None
+    agrees("conv_weight_gradient", {"x": x, "g": g}, w.grad.numpy(), operations=64, magnitude=512.0,
+           size=size, stride=stride, dilation=dilation, groups=groups, pad=pad)  # fmt: skip
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")
