@@ -1,5 +1,5 @@
-"""How MXNet spells layers, images, matrices and places that `mx.np` and `mx.npx` have no word for: by
-the operators of `mx.nd`. They are handed tensors without elements, too, which some do not survive.
+"""How MXNet spells layers, images, matrices and places that `mx.np` and `mx.npx` have no word for:
+by the operators of `mx.nd`. They are handed tensors without elements, too, which some do not bear.
 """
 
 from __future__ import annotations
