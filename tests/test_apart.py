@@ -167,8 +167,10 @@ def test_gradients_are_asked_for_where_results_overflow_as_well() -> None:
     overflown = []
     for number, _, case in made:
         assert case.balls is not None
-        # a mask among scores is minus infinity
-        assert all(np.all(a.astype(np.float64) < np.inf) for a in case.values.values())
+        # of a mask among scores, and of the ends of what saturates, there are infinities
+        finite = all(np.all(np.isfinite(a.astype(np.float64))) for a in case.values.values())
+        assert case.edge or finite
+        assert not any(np.any(np.isnan(a.astype(np.float64))) for a in case.values.values())
         for value in case.graph.outputs.values():
             largest = DTYPES[case.graph.values[value].dtype].largest
             if np.any(np.abs(case.balls[value].value) > largest):
@@ -527,7 +529,7 @@ def test_what_an_idiom_says_of_an_operator_leaves_room_for_its_defaults(
 
 
 def test_gradients_are_asked_of_what_may_have_some() -> None:
-    made = [case for *_, case in cases_apart(builtin(), 5, 0, (), True, 120)]
+    made = [case for *_, case in cases_apart(builtin(), 5, 0, (), True, 130)]
     called = {node.op.name for case in made for node in case.graph.nodes}
     assert len(called & set(builtin().names())) > 200
     assert not called & {"equal", "bit_and", "argmax", "one_hot", "full", "random_normal"}

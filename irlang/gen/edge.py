@@ -69,7 +69,9 @@ _SMOOTH = (
 )  # where derivatives are numbers of which much is known
 # What a mask puts among scores: nothing flows back there, though a difference of two is no number.
 _MASKED: Palette = ((-np.inf, "one"), (1.0, "one"))
-_FINITE = (*_SMOOTH, _LARGEST, _HUGE, _MASKED)
+# Where what saturates, or goes on as a line does, has a slope at its very end.
+_ENDLESS: Palette = ((np.inf, "one"), (1.0, "one"))
+_FINITE = (*_SMOOTH, _LARGEST, _HUGE, _MASKED, _ENDLESS)
 # What is met in every pair where two operands of a call have them, and of gradients those of it
 # that are finite, or small.
 _CROSSED: Palette = (
