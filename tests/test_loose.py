@@ -70,6 +70,12 @@ def test_sizes_are_read_as_exporters_write_it() -> None:
     assert ops(written(one, "onnxruntime", 0)) == ["Reshape"]
 
 
+def test_what_is_reshaped_may_be_a_constant() -> None:
+    one = case("x: f32[2, 3]", "add(x, reshape(full(; shape = [6], value = 2.0); shape = [2, 3]))")
+    made = [written(one, "onnxruntime", turn) for turn in _LOOSE]
+    assert all(not lowered.unsupported for lowered in made)
+
+
 def test_a_number_that_is_no_size_stays() -> None:
     lowered = written(case("x: f32[2, 3]", "tile(x; repeats = [5, 7])"), "onnxruntime", 8)
     assert "Shape" not in ops(lowered)

@@ -43,7 +43,9 @@ def with_measured(onnx: OnnxBuilder, op: str, inputs: list[str]) -> list[str]:
             continue
         sources = onnx.tensors([name for at, name in enumerate(inputs) if at != place])
         onnx.measures = False  # what reads sizes has places of its own
-        rest = op == "Reshape" and onnx.measured % 2 == 1 and _may_be_left(numbers, sources[0])
+        data = next((one for one in sources if one.text == inputs[0]), None)
+        turn = op == "Reshape" and onnx.measured % 2 == 1
+        rest = turn and data is not None and _may_be_left(numbers, data)
         found[place] = _measured(onnx, numbers, inputs[place], sources, rest)
         onnx.measures = True
         onnx.measured += found[place] != inputs[place]
