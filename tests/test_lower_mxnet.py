@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import irlang
+from irlang.catalog import builtin
 from irlang.commands.diff import command as diff
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
+from irlang.interp.values import inputs as drawn
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from irlang.lower.pool import Program, Worker
@@ -16,7 +21,7 @@ from tests.lower_calls import case, disagreement
 from tests.targets import usable
 from tests.test_lower_text import lowered, ran
 
-_TARGET = "mxnet-1.6"
+_TARGET, _HYBRID = "mxnet-1.6", "mxnet-1.6:hybrid"
 _INPUTS = "x: f32[2, 3, 4] in [-3, 3], s: f32[3] in [-2, 2], v: f32[3] in [0, 2], w: f32[5, 4]"
 
 # A call, the type of its result, and what the program has to say.
@@ -308,3 +313,27 @@ def test_a_loss_that_nothing_leads_to_has_gradients_of_zero(tmp_path: Path) -> N
     found = _verdicts("y = tanh(x)\nn = full(; shape = [2], value = 3.0)\nloss = l2_loss(n)",
                       _INPUTS, tmp_path)  # fmt: skip
     assert found["d_x"] == "agrees"
+
+
+def test_hybridized_the_function_is_of_symbols() -> None:
+    graph = irlang.loads(
+        "nnir 1\nmodel m(x: f32[2, 3]) -> y: f32[2, 3] {\n  y = tanh(x)\n  loss = reduce_sum(y)\n}"
+    ).graph
+    made = lower(graph, "mxnet:hybrid", builtin(), {}, grad=True)
+    assert isinstance(made.code, str)
+    assert "class Block(mx.gluon.HybridBlock):" in made.code
+    assert "results = hybrid(*values)" in made.code
+    assert "*_, loss = hybrid(*values.values())" in made.code
+    assert "Block" not in str(lower(graph, "mxnet", builtin(), {}).code)
+
+
+def test_a_graph_of_symbols_gives_the_same() -> None:
+    usable(_HYBRID)
+    model = irlang.loads(
+        "nnir 1\nmodel m(x: f32[2, 3], w: f32[3, 2]) -> y: f32[2, 2] {\n"
+        "  h = matmul(x, w)\n  y = add(tanh(h), tanh(h))\n  loss = reduce_sum(y)\n}"
+    )
+    values = drawn(model.graph, 3)
+    with Session([_HYBRID]) as session:
+        (one,) = session.compare([Case(model.graph, values, {}, model.catalog)], grad=True)
+    assert {v.verdict for v in one.verdicts[_HYBRID]} == {"agrees"}

@@ -26,6 +26,7 @@ CALLED = {
     "jax:gpu": "JAX{} on a GPU",
     "jax:tf32": "JAX{} on a GPU, TF32",
     "mxnet": "MXNet{}",
+    "mxnet:hybrid": "MXNet{}, hybridized",
     "keras:tensorflow": "Keras{} on TensorFlow",
     "keras:shapes": "Keras{} on TensorFlow, inferred shapes",
     "keras:torch": "Keras{} on PyTorch",

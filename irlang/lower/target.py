@@ -121,6 +121,12 @@ _NOT_ON_META = (
     r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
     r"|^aten::\S+$|zero-size dimension for reduction|called on meta tensors|a meta tensor without"
 )
+_NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
+# Functions of arrays that symbols have not; a graph without inputs, and without any that counts.
+_NO_SYMBOL = (
+    "|has no attribute|NotImplementedError|not implemented for Symbol"
+    "|missing 1 required positional argument|no inputs in computation graph"
+)
 # With the operators that it has not, or not for tensors whose sizes are not known.
 _UNCONVERTED = "OpConversionFailure|Unsupported operation of type|doesn't support .* with dynamic"
 ROWS = {
@@ -196,8 +202,15 @@ ROWS = {
         ),
         Row(
             "mxnet", ("mxnet",), "", "python", "MXNet, operator by operator",
-            says_no="not implemented!|Unknown type enum|If not using CUDNN, only",
+            says_no=_NO_MXNET_KERNEL,
             alone="irlang target add mxnet-1.6 --pip mxnet==1.6.0 numpy==1.23.5",
+            modes={
+                ":hybrid": Mode(
+                    "MXNet's HybridBlock, hybridized: a graph of symbols, improved", share=4,
+                    says_no=_NO_MXNET_KERNEL + _NO_SYMBOL, plain="",
+                    alone="irlang target add mxnet-1.6 --pip mxnet==1.6.0 numpy==1.23.5",
+                ),
+            },
         ),
         Row(
             "keras", ("keras",), "tf", "python", "", modes={

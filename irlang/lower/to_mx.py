@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.python_program import Layout, Slopes
 
 _HELPERS = '''
@@ -101,6 +103,33 @@ def gradients(inputs, params):
 )
 
 
+# The function is traced for symbols, of which MXNet makes a graph: equal expressions are one there,
+# and memory is shared. `mx` is then the module of their functions.
+_HYBRID = '''
+class Block(mx.gluon.HybridBlock):
+    """The function, of which MXNet makes a graph."""
+
+    def hybrid_forward(self, F, *values):
+        global mx
+        usual, mx = mx, F
+        try:
+            return {function}(*values)
+        finally:
+            mx = usual
+
+
+def hybrid(*values):
+    """The results of the graph."""
+    block = Block()
+    block.hybridize()
+    return block(*values)
+'''
+
+
 def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
-    """The program's layout."""
+    """The program's layout in a mode."""
+    if mode == "hybrid":
+        return replace(
+            LAYOUT, framework="MXNet, hybridized", wrapper=_HYBRID, wrapped="hybrid", watched=""
+        )
     return LAYOUT
