@@ -151,3 +151,18 @@ def test_what_takes_any_size_agrees(target: str) -> None:
         outcomes = session.compare(cases)
     said = [{v.verdict for v in outcome.verdicts[target]} for outcome in outcomes]
     assert said == [{"agrees"}] * len(made)
+
+
+def test_openvino_says_what_does_not_fit_where_it_knows_no_sizes() -> None:
+    """With one thread it gives a result without elements, and the error is lost."""
+    target = usable("ov")
+    one = case("a: f32[2, 3], b: f32[2, 3]", "equal(a, b)")
+    lowered = written(one, "ov", 8)
+    fed = {**one.inputs, "b": one.inputs["b"][:, :2]}
+    with Worker(target.worker) as worker:
+        fits, other = worker.submit([
+            Program(lowered.kind, lowered.code, inputs, lowered.params)
+            for inputs in (one.inputs, fed)
+        ])  # fmt: skip
+    assert (fits.status, other.status) == ("ok", "refused")
+    assert "mismatch" in other.error

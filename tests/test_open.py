@@ -136,7 +136,7 @@ def promises(made: Case, given: dict[str, Array]) -> list[str]:
     values = made.graph.values
     arrays = {name: load(values[name], given[name]) for name in node.operands()}
     fed = {name: given_ball(values[name], array) for name, array in arrays.items()}
-    return [v.message for v in broken_promises(made, node, fed, given, "t")]
+    return [v.message for v in broken_promises(made, node, fed, given, "torch")]
 
 
 @pytest.mark.parametrize("name", PROMISING)

@@ -565,6 +565,12 @@ SAID = {
     ): "Expected weight of size 4, but got [1]",
     f"{_NODE}Unexpected mode of 3": "Unexpected mode of 3",
     f"{_NODE}{_PLACE}The input cannot be reshaped. {{2}}": "The input cannot be reshaped",
+    f"{_NODE}/src/gemm.h:59 ort::Gemm::Gemm(const S&, bool) M_ >= 0 && K_ > f(0) was false. ": (
+        "M_ >= 0 && K_ > f(0) was false"
+    ),
+    f"{_NODE}/src/gemm.h:59 std::vector<int> ort::Size(const S&) const K_ > 0 was false. ": (
+        "K_ > 0 was false"
+    ),
     f"{_TF}paddings must be less: 0, 0 not less [Op:MirrorPad]": "paddings must be less",
     f"{_CODE}Invalid model. Node input 'h' is not there.": (
         "Invalid model. Node input 'h' is not there"

@@ -207,6 +207,24 @@ def test_an_equation_has_words(declared: str, call: str, turn: int, said: str) -
     assert result.outputs["y"] == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize(("target", "z", "labels", "said"), [
+    ("onnxruntime", "2, 3, 4", "0, 1, 2, 0, 1, 2", True),
+    ("onnxruntime", "3, 4", "0, 1, 2, 1, 2", False),  # two axes in one input, one in the other
+    ("torch", "3, 4", "0, 1, 2, 1, 2", True),
+    ("torch", "3, 1", "0, 1, 2, 1, 2", False),  # an axis of size 1 beside the ellipsis
+])  # fmt: skip
+def test_an_ellipsis_stands_where_a_framework_has_it(
+    target: str, z: str, labels: str, said: bool
+) -> None:
+    """ONNX has one for the same number of axes everywhere; a letter has one size."""
+    one = case(
+        f"x: f32[2, 3, 4], z: f32[{z}]", f"einsum(x, z; labels = [{labels}], output = [0, 1])"
+    )
+    made = [written(one, target, turn).code for turn in range(8)]
+    texts = [text.encode() if isinstance(text, str) else text for text in made]
+    assert any(b"...c,...c->..." in text for text in texts) == said
+
+
 def test_the_parts_of_a_call_are_written_in_its_manner() -> None:
     """What is composed is looked into as it was run."""
     one = as_case(case("x: f32[2, 3]", "log_cosh(x, x)"))

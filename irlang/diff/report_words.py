@@ -23,6 +23,7 @@ _AROUND = tuple(
         r"\A\[\d\d:\d\d:\d\d\] \S+:\d+: (?:Check failed: )?",  # MXNet: when and where
         r"\s+Stack trace:\s.*\Z",
         r"\A\S*/\S+:\d+ .*? was false\.\s+",  # a condition of its sources, and their function
+        r"\A\S*/\S+:\d+ [^()]*\([^()]*\)(?: const)? (?=\S.* was false\.\Z)",  # which says it alone
         r"\A\S+\.(?:cc|cpp|cu|h|hpp|py):\d+:?\s+",  # a place there
         r"\Abackend='\w+' raised:\s+(?:\w+Error: )?",  # PyTorch: what compiles, and how to ask more
         r"\s+(?:Developer debug context|Set TORCHDYNAMO_VERBOSE=1|from user code:)\s.*\Z",

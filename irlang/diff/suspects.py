@@ -133,8 +133,9 @@ def judge_apart(
                         seen.symptoms.add(symptom)
                         continue
                     told = find(session, alone, seed, target, judged)
-                    if hangs and not told.tried:
-                        continue  # it was hurried, and nobody has waited for it since
+                    # It was hurried: nobody has waited for it since, or it has answered.
+                    if hangs and not (told.tried and (told.repeated or judged is outcome)):
+                        continue
                     found.append(told)
                     if told.repeated:  # what was there once hides nothing
                         seen.symptoms.add(symptom)

@@ -26,19 +26,23 @@ def _equation(call: Call[Any], shapes: Shapes, *, serves: bool) -> str | None:
     letters = _letters([*labels, *output])
     if letters is None:
         return None
-    sizes: dict[tuple[int, ...], set[int]] = {}  # by label, and by label and input
-    axes = ((which, size) for which, shape in enumerate(shapes) for size in shape)
-    for label, (which, size) in zip(labels, axes, strict=False):
-        sizes.setdefault((label,), set()).add(size)
-        sizes.setdefault((label, which), set()).add(size)
-    served = {key for key, found in sizes.items() if 1 in found and len(found) > 1}
-    if any(not serves or len(key) > 1 for key in served):
+    if any(not serves or len(key) > 1 for key in _served(labels, shapes)):
         return None
     terms, rest = [], "".join(letters[label] for label in labels)
     for shape in shapes[:-1]:
         terms.append(rest[: len(shape)])
         rest = rest[len(shape) :]
     return f"{','.join([*terms, rest])}->{''.join(letters[label] for label in output)}"
+
+
+def _served(labels: Sequence[int], shapes: Shapes) -> set[tuple[int, ...]]:
+    """The labels, and the labels with inputs, of which one axis has size 1, and others another."""
+    sizes: dict[tuple[int, ...], set[int]] = {}
+    axes = ((which, size) for which, shape in enumerate(shapes) for size in shape)
+    for label, (which, size) in zip(labels, axes, strict=False):
+        sizes.setdefault((label,), set()).add(size)
+        sizes.setdefault((label, which), set()).add(size)
+    return {key for key, found in sizes.items() if 1 in found and len(found) > 1}
 
 
 def _letters(labels: Sequence[int]) -> dict[int, str] | None:
@@ -60,9 +64,10 @@ def numbered(equation: str) -> list[int]:
     return [string.ascii_letters.index(letter) for letter in equation if letter.isalpha()]
 
 
-def _with_ellipsis(call: Call[Any], shapes: Shapes) -> str | None:
+def _with_ellipsis(call: Call[Any], shapes: Shapes, *, even: bool = False) -> str | None:
     """The equation with an ellipsis for the labels that the result begins with, each input having
-    the last of them, or all, at its beginning; there an axis of size 1 serves longer ones.
+    the last of them, or all, at its beginning; there an axis of size 1 serves longer ones, and
+    nowhere else. even: whether an ellipsis has to stand for as many axes wherever it is.
     """
     output = list(call["output"])
     terms, rest = [], list(call["labels"])
@@ -72,11 +77,13 @@ def _with_ellipsis(call: Call[Any], shapes: Shapes) -> str | None:
     letters = _letters([*call["labels"], *output])
     if letters is None or rest or any(len(t) < len(s) for t, s in zip(terms, shapes, strict=True)):
         return None
+    served = {key[0] for key in _served(call["labels"], shapes)}
     for count in range(len(output), 0, -1):
         lead = output[:count]
         heads = [_leading(term, lead) for term in terms]
         others = {label for t, head in zip(terms, heads, strict=True) for label in t[head:]}
-        if others.isdisjoint(lead) and max(heads) == count:
+        ragged = even and len({*heads} - {0}) > 1
+        if others.isdisjoint({*lead, *served}) and max(heads) == count and not ragged:
             named = (
                 "".join(letters[label] for label in t[h:])
                 for t, h in zip(terms, heads, strict=True)
@@ -104,9 +111,17 @@ def _implied(call: Call[Any], shapes: Shapes) -> str | None:
     return terms if "".join(once) == result else None
 
 
-def native(function: str, *, repeats: bool, serves: bool = False, integers: bool = False) -> Native:
+def native(
+    function: str,
+    *,
+    repeats: bool,
+    serves: bool = False,
+    integers: bool = False,
+    even: bool = False,
+) -> Native:
     """repeats: whether a label may stand twice in one input. serves: whether an axis of size 1
-    does for longer ones of its label. integers: whether these may be multiplied.
+    does for longer ones of its label. integers: whether these may be multiplied. even: whether an
+    ellipsis stands for as many axes wherever it is.
 
     Further words are the same equation with an ellipsis, and without its result.
     """
@@ -126,4 +141,4 @@ def native(function: str, *, repeats: bool, serves: bool = False, integers: bool
         return Native(function, rule)
 
     usual = row(partial(_equation, serves=serves))
-    return replace(usual, others=(row(_with_ellipsis), row(_implied)))
+    return replace(usual, others=(row(partial(_with_ellipsis, even=even)), row(_implied)))

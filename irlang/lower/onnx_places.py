@@ -94,7 +94,8 @@ def _tensordot(call: Onnx) -> Value | None:
 
 
 PLACES: dict[str, Native] = {
-    "einsum": native("Einsum", repeats=True),
+    # ONNX, Einsum: an ellipsis must indicate a fixed number of dimensions
+    "einsum": native("Einsum", repeats=True, even=True),
     "tensordot": Native("MatMul", _tensordot),
     "sort": Native("TopK", _sort),
     "scatter_elements": _scatter("ScatterElements"),

@@ -187,7 +187,8 @@ def runner(framework: str, mode: str) -> tuple[Runner, dict[str, str]]:
         return _INFERENCE, {}
     if framework == "openvino":
         # as in a worker: what is checked, and how, may differ where there are several threads
-        said = ['"INFERENCE_NUM_THREADS": 1', '"INFERENCE_PRECISION_HINT": "f32"']
+        threads = "2 if model.is_dynamic() else 1"
+        said = [f'"INFERENCE_NUM_THREADS": {threads}', '"INFERENCE_PRECISION_HINT": "f32"']
         return _OPENVINO, {"settings": ", ".join(said[: 1 + (mode != "default")])}
     names = ["CUDAExecutionProvider"] * (mode == "cuda") + ["CPUExecutionProvider"]
     plain = mode in ("plain", "shapes")
