@@ -22,6 +22,7 @@ from irlang.kinds import join, kind_of
 from irlang.laws import LAWS
 from irlang.nesting import unnested
 from irlang.placement import declared_sizes, place_known
+from irlang.reached import reached, tensors
 from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift, show
 from irlang.signature import Binding, Given, resolve_dtype
 
@@ -68,13 +69,14 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
             inputs.append(item.name)
     _body(build, instance, {})
     outputs = tuple(name for name, _ in instance.outputs or ())
+    idle = {one.target for one in build.equations} - _reached(build, outputs)
     made = eq.Expansion(
         tuple(inputs),
         outputs,
-        tuple(build.equations),
-        build.tensors,
+        tuple(one for one in build.equations if one.target not in idle),
+        {name: info for name, info in build.tensors.items() if name not in idle},
         tuple(build.checks),
-        tuple(build.unspecified),
+        tuple(one for one in build.unspecified if one.target not in idle),
         tuple(build.drawn),
         tuple(build.chosen),
         tuple(build.ensures),
@@ -82,6 +84,14 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
     )
     instance._expanded = (definitions, made)
     return made
+
+
+def _reached(build: _Build, outputs: tuple[str, ...]) -> set[str]:
+    """The tensors that results, preconditions and promises are made of."""
+    conditions = [check.condition for check in build.checks]
+    conditions += [part for ensure in build.ensures for part in ensure.parts]
+    asked = set(outputs).union(*map(tensors, conditions))
+    return reached((*build.equations, *build.unspecified), asked)
 
 
 def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: str = "") -> None:

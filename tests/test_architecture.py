@@ -22,7 +22,7 @@ LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar", "special", "arithmetic", "user_cache", "garbage"),
     ("parser", "render", "sarif", "edits"),
     ("laws", "known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
-    ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),
+    ("binding", "signature", "instance", "nesting", "reached", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "equation_call", "graph_text", "adjoint"),
     ("interp", "mathematics"),
     ("lower", "gen", "importers"),

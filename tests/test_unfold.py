@@ -11,8 +11,17 @@ from irlang.diff.finding import find, find_gradient
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
-from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
+from irlang.diff.unfold import (
+    called,
+    is_composed,
+    unfolded,
+    unfolded_gradient,
+    unfolded_with_loss,
+)
+from irlang.diff.weighing import bare, weighed
+from irlang.interp.gradient import gradients
 from irlang.interp.program import run
+from tests.targets import usable
 
 LOWEST = np.iinfo(np.int64).min
 
@@ -97,3 +106,51 @@ def test_a_gradient_is_charged_to_what_computes_it(operator: str) -> None:
     assert found.within.operator == operator
     assert f"It was met in the gradient of `{operator}`" in issue(found, "", "")
     assert unfolded_gradient(case, "torch") is None  # which differentiates by itself
+
+
+PADDED = """
+model m(x: f32[1, 2, 3]) -> y: f32[3, 4, 3] { y = pad(x; before = [1, 1, 0], after = [1, 1, 0]) }
+"""
+PRODUCT = "model m(a: f16[2, 1], b: f16[1, 1, 1]) -> y: f16[1, 2, 1] { y = matmul(a, b) }"
+
+
+def _weighed(text: str) -> Case:
+    """With a sum of the result as the loss; all numbers are of no one else."""
+    model = loads(text)
+    graph, catalog = weighed(model.graph, model.catalog, ["y"])
+    rng = np.random.default_rng(3)
+    kinds = {"f32": np.float32, "f16": np.float16}
+    given = {
+        name: rng.normal(size=port.info.shape).astype(kinds[port.info.dtype])
+        for name, port in graph.inputs.items()
+    }
+    return Case(graph, given, {}, catalog)
+
+
+@pytest.mark.parametrize("text", [PADDED, PRODUCT])
+def test_the_parts_have_the_gradient_of_the_call(text: str) -> None:
+    case = _weighed(text)
+    parts = unfolded_with_loss(case, "torch")
+    assert parts is not None
+    whole, again = (gradients(c.graph, c.values, c.catalog) for c in (case, parts))
+    own = set(bare(case.graph).inputs)
+    assert own == set(bare(parts.graph).inputs)
+    for name in own:
+        np.testing.assert_allclose(whole[name], again[name], rtol=1e-12)
+    assert unfolded_with_loss(case, "onnxruntime") is None  # whose gradients are written out
+
+
+def test_a_gradient_is_charged_to_the_operator_that_is_called() -> None:
+    """MXNet 1.6 sums products where it has no `matmul`, and forgets an axis of size 1 in the
+    gradient of that (docs/findings.md).
+    """
+    usable("mxnet-1.6")
+    case = _weighed(PRODUCT)
+    with Session(["mxnet-1.6"]) as session:
+        found = find_gradient(session, case, 1, "mxnet-1.6")
+    assert found is not None
+    assert found.operator == "einsum"
+    assert found.within is not None
+    assert found.within.operator == "matmul"
+    assert called(found.reduced, "mxnet-1.6") == {"einsum"}
+    assert "It was met in the gradient of `matmul`" in issue(found, "", "")

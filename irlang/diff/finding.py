@@ -18,7 +18,13 @@ from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
-from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
+from irlang.diff.unfold import (
+    called,
+    is_composed,
+    unfolded,
+    unfolded_gradient,
+    unfolded_with_loss,
+)
 from irlang.diff.verdict import (
     FINDINGS,
     INCONSISTENT,
@@ -151,7 +157,7 @@ def _in_parts(session: Session, found: Found) -> Found:
     """
     parts = _parts(found)
     if parts is None:
-        return found
+        return _differentiated_in_parts(session, found)
     target = found.target
     culprit = localise(session.only(target), parts, target)
     if culprit is None or culprit.node.op.name == found.operator:
@@ -159,6 +165,23 @@ def _in_parts(session: Session, found: Found) -> Found:
     alone, node = isolate(parts, culprit), culprit.node
     made = _reduced(session, found.whole, alone, found.seed, target, node, culprit.verdict)
     own = len(made.reduced.graph.nodes) == 1 and not is_composed(made.reduced, target)
+    return replace(made, within=found) if own else found
+
+
+def _differentiated_in_parts(session: Session, found: Found) -> Found:
+    """The same of a gradient that a target finds by itself: the finding of the operator among those
+    that it composes the call of whose gradient is wrong, if the program that shows it calls nothing
+    that the call is not written as; else the finding as it is.
+    """
+    case, target = found.reduced, found.target
+    if found.verdict.verdict not in _OF_VALUES or found.verdict.stage != "backward":
+        return found
+    parts = unfolded_with_loss(case, target)
+    start, first = blamed_gradient(session, parts, target) if parts is not None else (None, case)
+    if start is None or start.node is None or start.operator == found.operator:
+        return found
+    made = _reduced(session, found.whole, first, found.seed, target, start.node, start.verdict)
+    own = called(made.reduced, target) <= called(case, target)
     return replace(made, within=found) if own else found
 
 

@@ -7,16 +7,19 @@ written down; what comes out is a program like any other, to be localised and re
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.gradients import ask
+from irlang.diff.weighing import bare, weighed, weights
 from irlang.graph import Graph
 from irlang.importers import onnx_file, onnx_model
 from irlang.importers.files import Imported
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values
-from irlang.lower.direct import is_direct
+from irlang.lower.direct import is_direct, operators, signs
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.target import describe
 from irlang.parser import parse
@@ -28,6 +31,12 @@ def is_composed(case: Case, target: str) -> bool:
     """Whether a target's program of a case is more than one operator of its own."""
     lowered = lower(case.graph, target, case.catalog, case.params, manner=case.manner)
     return not lowered.unsupported and not is_direct(lowered, shaped=True)
+
+
+def called(case: Case, target: str) -> set[str]:
+    """The target's own operators that a case is written in, but for a loss that was added."""
+    lowered = lower(bare(case.graph), target, case.catalog, case.params, manner=case.manner)
+    return {*operators(lowered), *signs(lowered)}
 
 
 def unfolded(case: Case, target: str) -> Case | None:
@@ -53,11 +62,34 @@ def unfolded_gradient(case: Case, target: str) -> Case | None:
     return _read_back(case, (asked if via == target else ask(case.graph, via, case)).lowered)
 
 
+def unfolded_with_loss(case: Case, target: str) -> Case | None:
+    """The case in other operators for a target that differentiates by itself, which finds the
+    gradient by theirs; None of one that does not, where the loss is not a sum that was added, and
+    where ONNX cannot write it.
+    """
+    if ask(case.graph, target, case).slopes:
+        return None
+    weighed_by = weights(case.graph)
+    forward = replace(
+        case, graph=replace(bare(case.graph), outputs={value: value for value in weighed_by})
+    )
+    model = lower(forward.graph, _VIA, case.catalog, case.params, native=False, manner=case.manner)
+    made = _read_back(forward, model, least=1) if weighed_by else None
+    if made is None:
+        return None
+    results = [made.graph.outputs[value] for value in weighed_by]
+    graph, catalog = weighed(made.graph, case.catalog, results)
+    added = list(graph.inputs)[len(made.graph.inputs) :]
+    factors = {name: case.inputs[own] for name, own in zip(added, weighed_by.values(), strict=True)}
+    return replace(made, graph=graph, catalog=catalog, inputs={**made.inputs, **factors})
+
+
 def _via(target: str) -> str:
     return target if describe(target).framework == _VIA else _VIA
 
 
-def _read_back(case: Case, model: Lowered) -> Case | None:
+def _read_back(case: Case, model: Lowered, least: int = 2) -> Case | None:
+    """least: as how many calls at least."""
     if model.unsupported or not isinstance(model.code, bytes):
         return None
     try:
@@ -73,7 +105,7 @@ def _read_back(case: Case, model: Lowered) -> Case | None:
     params = initial_values(graph, 0)
     made = Case(graph, inputs, params, case.catalog, edge=case.edge, manner=case.manner)
     before, after = ([n.op.name for n in one.graph.nodes] for one in (case, made))
-    return made if len(after) > 1 and before != after else None
+    return made if len(after) >= least and before != after else None
 
 
 def _checked(read: Imported, catalog: Catalog) -> Graph:

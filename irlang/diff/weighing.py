@@ -71,6 +71,21 @@ def is_added(graph: Graph, node: Node) -> bool:
     return node.op.name == _NAME and graph.loss in node.outputs
 
 
+def bare(graph: Graph) -> Graph:
+    """The graph without such a loss, and without its weights."""
+    kept = [node for node in graph.nodes if not is_added(graph, node)]
+    if len(kept) == len(graph.nodes):
+        return graph
+    idle = set(weights(graph).values())
+    return replace(
+        graph,
+        nodes=kept,
+        inputs={name: port for name, port in graph.inputs.items() if name not in idle},
+        outputs={name: value for name, value in graph.outputs.items() if value != graph.loss},
+        loss=None,
+    )
+
+
 def weights(graph: Graph) -> dict[str, str]:
     """The weight of each value in such a loss of a graph; nothing where it has another."""
     (loss,) = (node for node in graph.nodes if graph.loss in node.outputs)

@@ -26,7 +26,7 @@ def _reduce(op: str, since: int = 18) -> Row:
         x, attrs = n.input(0), {"axes": _axes(n, since), "keepdims": n.flag("keepdims", True)}
         if x.dtype == "bool":  # the larger of two truth values is whether either holds
             return n.call({"reduce_max": "reduce_any", "reduce_min": "reduce_all"}[op], x, **attrs)
-        if x.info.kind == "int" and op not in _WHOLE:
+        if x.info.kind == "int" and op in _REAL:
             real = n.step("real", "cast", x, to="f64")
             return n.call("cast", n.step("reduced", op, real, **attrs), to=x.dtype)
         return n.call(op, x, **attrs)
@@ -34,7 +34,7 @@ def _reduce(op: str, since: int = 18) -> Row:
     return row
 
 
-_WHOLE = {"reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_l1", "reduce_sum_square"}
+_REAL = {"reduce_logsumexp", "reduce_log_sum"}  # what is defined of reals alone
 
 
 def _place(op: str) -> Row:

@@ -161,6 +161,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             }
         ),
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
+        "cross": {
+            "size": "jnp.cross: vectors of two elements as well",
+            **dict.fromkeys(("b", "b.rank"), "jnp.cross: all other axes are broadcast compatible"),
+        },
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
         "inner": dict.fromkeys(
             _NUMBERS, "jnp.inner as numpy.inner: with a number it is multiplied"
@@ -188,6 +192,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "inner": dict.fromkeys(
             _NUMBERS, "ops.inner as numpy.inner: with a number it is multiplied"
         ),
+        "cross": {"size": "ops.cross: vectors of two elements as well"},
         "searchsorted": {"x.rank": "ops.searchsorted: values are a tensor of any shape"},
         "gaussian_blur": {"x.rank": "ops.image.gaussian_blur: of one image, too"},
         "affine_transform": {"x.rank": "ops.image.affine_transform: of one image, too"},

@@ -1,5 +1,6 @@
 """Reductions, running sums, positions of extremes and top-k, against NumPy and PyTorch."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import Array, agrees, booleans, integers, reals, shapes
+from tests.ops.compare import Array, agrees, booleans, integers, left_open, reals, shapes
 
 few = settings(max_examples=25)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -90,6 +91,31 @@ def test_integers_wrap(op: str, data: st.DataObject) -> None:
     x = data.draw(integers(data.draw(shapes()), np.int64, -(2**63) + 1, 2**63 - 1))
     attrs, options = draw_options(data, x.ndim)
     agrees(op, {"x": x}, REAL[op][0](x, **options), **attrs)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@given(data=st.data())
+@few
+def test_norms_of_integers_are_truncated(dtype: Any, data: st.DataObject) -> None:
+    """What is free is where TensorFlow, ONNX's own evaluator and ONNX Runtime 1.20 square in the
+    type, and ONNX Runtime 1.31 does not.
+    """
+    most = np.iinfo(dtype).max
+    sizes = [9, 4096, math.isqrt(int(most)) + 2]
+    high = min(data.draw(st.sampled_from(sizes)), int(most))
+    x = data.draw(integers((3, 2), dtype, 0 if dtype is np.uint8 else -high, high))
+    squares = [sum(int(v) ** 2 for v in row) for row in x]
+    roots = [math.isqrt(total) for total in squares]
+    free = [
+        total > most or (total > 2**24 and root**2 != total)
+        for total, root in zip(squares, roots, strict=True)
+    ]
+    mask = left_open("reduce_l2", {"x": x}, axes=(1,))
+    assert mask is not None
+    assert mask.tolist() == free
+    known = ~mask
+    if known.any():
+        agrees("reduce_l2", {"x": x[known]}, np.array(roots)[known].astype(dtype), axes=(1,))
 
 
 @given(data=st.data())
