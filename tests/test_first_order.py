@@ -358,3 +358,23 @@ model chain(x: f32[2]) -> d: f32[2] {
   d = exp(c)
 }
 """
+
+
+@pytest.mark.parametrize(
+    "call", ["zeta(subtract(add(x, w), w), q)", "gammainc(subtract(add(x, w), w), q)"]
+)
+def test_where_no_derivative_is_known_the_radius_is_that_of_balls(call: str) -> None:
+    """What is off in their first argument is not carried on by a slope that nobody wrote."""
+    model = irlang.loads(
+        "nnir 1\nmodel m(x: f32[40] in [1.5, 3], w: f32[40] in [1e3, 2e3], q: f32[40] in [0.5, 2])"
+        f" -> y: f32[40] {{\n  y = {call}\n}}"
+    )
+    values = inputs(model.graph, 1)
+    order = FirstOrder(model.graph, values, model.catalog, "f32")
+    (name,) = model.graph.outputs.values()
+    found = balls(model.graph, values, model.catalog, "f32")[name]
+    places = np.arange(40)
+    assert (order.radius(name, places) >= 0.5 * np.asarray(found.bound)).all()
+    for seed in range(4):
+        got = single(model.graph, values, seed)[name]
+        assert not outside(order.radius(name, places), order.value(name), got).any()
