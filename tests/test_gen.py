@@ -15,6 +15,7 @@ from irlang.gen.build import Program, generate
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage, cell
 from irlang.gen.draw import Limits, divisors
+from irlang.gen.lines import in_line
 from irlang.gen.ranges import demands
 from irlang.graph import Graph
 from irlang.instance import instantiate
@@ -278,7 +279,8 @@ def test_values_meet_every_precondition_and_results_are_mostly_finite(
     finite = 0
     for program in programs:
         graph = program.graph
-        values = {**inputs(graph, 1), **initial_values(graph, 1)}
+        drawn = {**inputs(graph, 1), **initial_values(graph, 1)}
+        values = in_line(graph, drawn, {}, builtin(), 1)
         found = run(graph, values, builtin())  # raises where a precondition on values fails
         results = [np.asarray(found[name], dtype=float) for name in graph.outputs.values()]
         finite += all(np.isfinite(r).all() for r in results)

@@ -201,7 +201,7 @@ def test_a_large_network_takes_seconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize("native", [True, False])
 def test_programs_come_back(native: bool) -> None:
     catalog, count = builtin(), 0
-    for seed in range(32):
+    for seed in range(48):
         program = generate(catalog, seed)
         params = initial_values(program.graph, 0)
         lowered = lower(program.graph, "onnxruntime", catalog, params, native=native)

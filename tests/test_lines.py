@@ -1,4 +1,4 @@
-"""Values that keep to what a framework documents of whole lines of a tensor."""
+"""Values that keep to what is asked of whole lines of a tensor."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
 from irlang.diff.apart import cases_apart
 from irlang.diff.promised import documented, ruled_out
 from irlang.gen.lines import in_line
+from irlang.interp.program import run
+from irlang.interp.values import inputs
 from tests.lower_calls import case
 
 _CALL = "categorical_cross_entropy(x, t; axis = {})"
@@ -49,3 +52,29 @@ def test_most_calls_apart_keep_to_what_is_documented(grad: bool) -> None:
     judged = [one for one in made if one.balls is not None]
     kept = [one for one in judged if not ruled_out(one.graph, one, one.balls or {}, "tf")]
     assert len(kept) >= 0.6 * len(judged) > 0
+
+
+_STITCHED = "v: f32[5], i: i64[5, 2] in [0, 3]", "sparse_to_dense(i, v; rows = 4, columns = 4)"
+_SEGMENTS = (
+    "x: f32[4, 2], i: i64[6] in [0, 3], s: i64[6] in [0, 2]",
+    "sparse_segment_reduce(tanh(x), i, s; segments = 3)",
+)
+
+
+@pytest.mark.parametrize(("types", "call"), [_STITCHED, _SEGMENTS])
+def test_what_a_definition_wants_in_order_is_put_in_order(types: str, call: str) -> None:
+    one = case(types, call)
+    broken = 0
+    for seed in range(8):
+        drawn = inputs(one.graph, seed)
+        try:
+            run(one.graph, drawn, builtin())
+        except InvalidInput:
+            broken += 1
+        found = in_line(one.graph, drawn, {}, builtin(), seed)
+        run(one.graph, found, builtin())  # raises where places do not ascend
+        for name, port in one.graph.inputs.items():
+            low, high = port.within or (-np.inf, np.inf)
+            assert np.all((low <= found[name]) & (found[name] <= high))
+            assert found[name].dtype == drawn[name].dtype
+    assert broken > 4

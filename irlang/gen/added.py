@@ -10,6 +10,8 @@ import numpy as np
 
 from irlang import ast
 from irlang.catalog import Catalog
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
 from irlang.gen.judge import judge
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
@@ -82,10 +84,15 @@ def _demanded(node: Node, wanted: ast.Require, first: bool) -> dict[str, tuple[f
     }
 
 
+def _numpy(info: TensorInfo) -> np.dtype[Any]:
+    return np.dtype(DTYPES[info.dtype].numpy)
+
+
 def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog: Catalog) -> bool:
     """Whether a valid call breaks a condition that is no part of its definition.
 
-    values: of its operands, by their names; without that of one that is read nothing is broken.
+    values: of its operands, by their names; without that of one that the condition reads nothing is
+    broken, and others are zeros.
     """
     if not reads(node.op, wanted):
         return not holds(wanted, node.instance)
@@ -96,7 +103,13 @@ def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog
         return instance is not None
     graph = alone(replace(node, op=op, instance=instance), given, node.attrs, instance, {})
     fed = dict(zip(graph.nodes[0].operands(), node.operands(), strict=True))
-    if not values.keys() >= set(fed.values()):
+    spoken = {part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)}
+    if any(name not in values for formal, name in node.feeds().items() if formal in spoken):
         return False
-    why = broken_by(graph, {name: values[own] for name, own in fed.items()}, catalog)
+    infos = {name: port.info for name, port in graph.inputs.items()}
+    known = {
+        name: values[own] if own in values else np.zeros(infos[name].shape, _numpy(infos[name]))
+        for name, own in fed.items()
+    }
+    why = broken_by(graph, known, catalog)
     return why is not None and why.code == f"{op.name}.{own.name}"

@@ -1,4 +1,5 @@
-"""Values that keep to what a framework documents of whole lines of a tensor: that they add up to 1.
+"""Values that keep to what is asked of whole lines of a tensor: by what a framework documents, that
+they add up to 1; by a definition, that places ascend.
 
 A range says which numbers one element may be (`irlang.gen.added.kept_to`), and nothing of several
 together. Where values break such a condition, operands that it reads are arranged anew along one of
@@ -20,11 +21,13 @@ from irlang.equations import TensorInfo
 from irlang.gen.added import breaks, reads
 from irlang.graph import Graph, Node
 from irlang.interp.draws import generator
+from irlang.parser.printer import print_expr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LEAST, _MOST = 0.05, 1.0  # what a share is made of: no edge of a type stands in the way of a sum
 _ONE = "one"  # a 1 where the largest element is, beside zeros
 _SHARES = "shares"  # of the sum of a line
+_SIDE, _ROOM = 64, 1 << 16  # places along an axis, and in all, of which some are chosen
 
 
 def in_line(
@@ -37,14 +40,37 @@ def in_line(
     """The values of inputs and parameters; those anew that a condition on lines speaks of, and that
     broke it.
 
-    rows: the conditions by operator. What no arrangement meets stays as it is.
+    rows: the conditions by operator, beside those of definitions that set elements of one tensor
+    against one another. What no arrangement meets stays as it is.
     """
     found = dict(values)
     for node in graph.nodes:
-        for wanted in rows.get(node.op.name, ()):
+        for wanted in (*_orders(node.op), *rows.get(node.op.name, ())):
             if reads(node.op, wanted) and breaks(node, wanted, found, catalog):
                 found.update(_arranged(graph, node, wanted, found, catalog, seed))
     return found
+
+
+_known: dict[int, tuple[ast.Op, tuple[ast.Require, ...]]] = {}
+
+
+def _orders(op: ast.Op) -> tuple[ast.Require, ...]:
+    """The requirements of a definition that read a tensor in two places, and so may be on an order;
+    found once.
+    """
+    known = _known.get(id(op))
+    if known is None or known[0] is not op:
+        stated = (one for one in op.body if isinstance(one, ast.Require))
+        known = op, tuple(one for one in stated if _reads_twice(op, one))
+        _known[id(op)] = known
+    return known[1]
+
+
+def _reads_twice(op: ast.Op, wanted: ast.Require) -> bool:
+    formals = {item.name for item in op.inputs}
+    parts = [part for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)]
+    read = [part for part in parts if part.name in formals]
+    return len(set(map(print_expr, read))) > len({part.name for part in read})
 
 
 def _arranged(
@@ -66,10 +92,26 @@ def _arranged(
     return {}
 
 
+def _ascending(array: Array, seed: int) -> Iterator[Array]:
+    """Rows in their order, and as many different ones in order that are no larger than these."""
+    rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+    yield rows[np.lexsort(rows.T[::-1])].reshape(array.shape)
+    sides = np.clip(rows.max(axis=0).astype(np.float64) + 1, 1, _SIDE).astype(np.int64)
+    room = int(np.prod(sides.astype(object)))
+    if len(rows) <= room <= _ROOM:
+        chosen = generator(seed, "places").choice(room, len(rows), replace=False)
+        places = np.stack(np.unravel_index(np.sort(chosen), tuple(sides)), axis=1)
+        yield places.reshape(array.shape).astype(array.dtype)
+
+
 def _arrangements(info: TensorInfo, array: Array, seed: int) -> Iterator[Array]:
-    """A tensor whose lines along one axis are a single 1, or shares of a whole."""
+    """A tensor whose lines along one axis are a single 1, or shares of a whole; of whole numbers
+    those that ascend first.
+    """
     if not array.size or info.kind == "bool":
         return
+    if info.kind == "int":
+        yield from _ascending(array, seed)
     ways = (_ONE, _SHARES) if generator(seed, "lines").integers(2) else (_SHARES, _ONE)
     axes = range(array.ndim)
     with np.errstate(all="ignore"):
