@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import irlang
 from irlang.catalog import builtin
 from irlang.commands.diff import command as diff
+from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
 from irlang.interp.values import inputs as drawn
@@ -250,8 +251,12 @@ def test_losses_and_steps_of_its_own(inputs: str, call: str, word: str) -> None:
 
 def test_an_axis_serves_axes_of_other_tensors_alone() -> None:
     usable(_TARGET)
-    made = case("x: f32[1, 2]", "einsum(x; labels = [0, 0])")
-    assert lower(made.graph, _TARGET, made.catalog, made.params).native == set()
+    with pytest.raises(InvalidInput, match="of one input and label have sizes"):
+        irlang.loads(
+            "nnir 1\nmodel m(x: f32[1, 2]) -> y: f32[] {\n  y = einsum(x; labels = [0, 0])\n}"
+        )
+    made = case("x: f32[1], z: f32[2]", "einsum(x, z; labels = [0, 0])")
+    assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,6 @@ from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PATIENCE = Limits(seconds=2.0, memory=2 << 30)  # what a target may take to say no
-
-
 _TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.dtypes import DTYPES
-from irlang.equations import TensorInfo
 from irlang.gen.judge import judge
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
@@ -84,10 +83,6 @@ def _demanded(node: Node, wanted: ast.Require, first: bool) -> dict[str, tuple[f
     }
 
 
-def _numpy(info: TensorInfo) -> np.dtype[Any]:
-    return np.dtype(DTYPES[info.dtype].numpy)
-
-
 def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog: Catalog) -> bool:
     """Whether a valid call breaks a condition that is no part of its definition.
 
@@ -107,9 +102,7 @@ def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog
     if any(name not in values for formal, name in node.feeds().items() if formal in spoken):
         return False
     infos = {name: port.info for name, port in graph.inputs.items()}
-    known = {
-        name: values[own] if own in values else np.zeros(infos[name].shape, _numpy(infos[name]))
-        for name, own in fed.items()
-    }
+    known = {n: np.zeros(info.shape, DTYPES[info.dtype].numpy) for n, info in infos.items()}
+    known.update((name, values[own]) for name, own in fed.items() if own in values)
     why = broken_by(graph, known, catalog)
     return why is not None and why.code == f"{op.name}.{own.name}"

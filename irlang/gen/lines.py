@@ -19,9 +19,9 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.added import breaks, reads
+from irlang.gen.pattern import pattern
 from irlang.graph import Graph, Node
 from irlang.interp.draws import generator
-from irlang.parser.printer import print_expr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LEAST, _MOST = 0.05, 1.0  # what a share is made of: no edge of a type stands in the way of a sum
@@ -45,32 +45,10 @@ def in_line(
     """
     found = dict(values)
     for node in graph.nodes:
-        for wanted in (*_orders(node.op), *rows.get(node.op.name, ())):
+        for wanted in (*pattern(node.op).orders, *rows.get(node.op.name, ())):
             if reads(node.op, wanted) and breaks(node, wanted, found, catalog):
                 found.update(_arranged(graph, node, wanted, found, catalog, seed))
     return found
-
-
-_known: dict[int, tuple[ast.Op, tuple[ast.Require, ...]]] = {}
-
-
-def _orders(op: ast.Op) -> tuple[ast.Require, ...]:
-    """The requirements of a definition that read a tensor in two places, and so may be on an order;
-    found once.
-    """
-    known = _known.get(id(op))
-    if known is None or known[0] is not op:
-        stated = (one for one in op.body if isinstance(one, ast.Require))
-        known = op, tuple(one for one in stated if _reads_twice(op, one))
-        _known[id(op)] = known
-    return known[1]
-
-
-def _reads_twice(op: ast.Op, wanted: ast.Require) -> bool:
-    formals = {item.name for item in op.inputs}
-    parts = [part for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)]
-    read = [part for part in parts if part.name in formals]
-    return len(set(map(print_expr, read))) > len({part.name for part in read})
 
 
 def _arranged(

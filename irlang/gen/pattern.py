@@ -18,6 +18,7 @@ from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.gen.domain import domain
 from irlang.gen.required import Required, mentioned, names_in, required, written_out
+from irlang.parser.printer import print_expr
 from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
@@ -63,7 +64,8 @@ class Pattern:
     required: what it asks of sizes and attributes. compared: for an attribute that is a number,
     the numbers that the definition compares it with, by which it may mean something else.
     moves: whether results' elements may be elements of the one input; see `only_moves`. joins:
-    whether it takes several tensors of one type.
+    whether it takes several tensors of one type. orders: the requirements that read a tensor in two
+    places, and so may be on the order of its elements.
     """
 
     op: ast.Op
@@ -72,6 +74,7 @@ class Pattern:
     required: Required
     compared: dict[str, tuple[float, ...]] = field(default_factory=dict)
     moves: bool = False
+    orders: tuple[ast.Require, ...] = ()
     joins: bool = False
     summed: frozenset[str] = frozenset()
 
@@ -123,11 +126,20 @@ def _make(op: ast.Op) -> Pattern:
     made.compared = _compared(op)
     made.moves = _moves(made)
     made.joins = _joins(op)
+    stated = (one for one in op.body if isinstance(one, ast.Require))
+    made.orders = tuple(one for one in stated if _reads_twice(op, one))
     results = (written_out(dim.size, asked.lets) for item in op.outputs for dim in item.type.dims)
     given = (dim.size for item in op.inputs for dim in item.type.dims)
     sizes = {size.id for size in given if isinstance(size, ast.Name)} - made.attrs.keys()
     made.summed = frozenset(sizes.difference(*map(names_in, results)))
     return made
+
+
+def _reads_twice(op: ast.Op, wanted: ast.Require) -> bool:
+    formals = {item.name for item in op.inputs}
+    parts = [part for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)]
+    read = [part for part in parts if part.name in formals]
+    return len(set(map(print_expr, read))) > len({part.name for part in read})
 
 
 def has_slopes(op: ast.Op) -> bool:

@@ -97,12 +97,14 @@ class Bounds(Sums):
             for argument in (own,) if apart == own else (own, apart):
                 yield argument.plus(Sum({}, end, error))
 
-    def _all_of(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
-        """The numbers of which a maximum or minimum is one, those of others inside it included."""
+    def leaves(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
+        """The numbers of which a maximum or minimum is one, those of others inside it included.
+        What lies too deep is a number itself.
+        """
         for arg in term.args:
             look = self.meaning(arg, box)
             if depth and isinstance(look, eq.Apply) and look.function == term.function:
-                yield from self._all_of(look, box, depth - 1)
+                yield from self.leaves(look, box, depth - 1)
             else:
                 yield arg
 
@@ -150,7 +152,7 @@ class Bounds(Sums):
         if not isinstance(term, eq.Apply):
             return
         if term.function == ("min" if below else "max"):
-            args = list(self._all_of(term, box))
+            args = list(self.leaves(term, box))
             own = [self.whole(arg, box) for arg in args]
             yield own
             apart = [self.sum_of(arg, box, facts) for arg in args]

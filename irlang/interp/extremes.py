@@ -217,7 +217,7 @@ class Extremes(Resultants):
         of the extremes inside it, and these as they stand.
         """
         if isinstance(larger, eq.Apply) and larger.function in ("max", "min"):
-            leaves = list(self._leaves(larger, box))
+            leaves = list(self.leaves(larger, box, _DEEP))
             yield leaves
             if len(leaves) > len(larger.args):
                 yield list(larger.args)
@@ -232,17 +232,6 @@ class Extremes(Resultants):
                 settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
                 for at in product(*(range(inner[name][1] + 1) for name in names))
             ]
-
-    def _leaves(self, term: eq.Apply, box: Limits, depth: int = _DEEP) -> Iterator[eq.Expr]:
-        """The elements that a maximum or minimum, and all those inside it, are taken of: one of
-        them is its value. What lies too deep is an element itself.
-        """
-        for arg in term.args:
-            look = self.meaning(arg, box)
-            if depth and isinstance(look, eq.Apply) and look.function == term.function:
-                yield from self._leaves(look, box, depth - 1)
-            else:
-                yield arg
 
     def _written_out(self, expr: eq.Expr, box: Limits, most: int = UNFOLDED) -> Iterator[eq.Expr]:
         """An expression with ever more definitions of its elements written out, while it is small

@@ -179,11 +179,11 @@ def lower(
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native), dared=builder.dared,
-        turned=builder.runtime.is_elder or builder.loosened
+        turned=builder.runtime.is_elder or builder.loose or bool(builder.measured)
         or _has_turned(
             graph, body.native, in_turn(to_onnx.TABLE, graph.operators(), manner), to_onnx.TABLE
         ),
-        loose=builder.loosened,
+        loose=builder.loose,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from irlang.lower.spelling import functions, invoke
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
-_WIDE = ("f32", "f64")
+WIDE = ("f32", "f64")  # which all of them have
 
 
 def old(value: Value | str) -> str:
@@ -37,7 +37,7 @@ def row(function: str, rule: Rule, eager: bool = False, constant: tuple[str, ...
     """A row for the types that all these functions have."""
 
     def only(call: Mx) -> Value | Sequence[Value] | None:
-        return rule(call) if call.out.dtype in _WIDE else None
+        return rule(call) if call.out.dtype in WIDE else None
 
     return Native(f"mx.nd.{function}", only, constant, eager)
 
@@ -59,7 +59,7 @@ def _truth(function: str) -> Native:
     def rule(call: Mx) -> Value | None:
         x = call.input("x")
         half = "negative" in call.node.attrs or "positive" in call.node.attrs
-        if x.dtype not in _WIDE or half:
+        if x.dtype not in WIDE or half:
             return None
         return call.value(f"{called(function, x)} != 0")
 

@@ -9,25 +9,24 @@ from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.keras_call import quoted
-from irlang.lower.mx_arrays import of_old
+from irlang.lower.mx_arrays import WIDE, called, of_old
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
-_WIDE = ("f32", "f64")
 
 
-def _elder(call: Mx, function: str, *inputs: Value, **options: Any) -> str:
-    """What a function of `mx.nd` gives."""
-    return of_old(function, *map(call.build.receiver, inputs), **options)
+def _called(call: Mx, function: str, *inputs: Value, **options: Any) -> str:
+    """What a function of `mx.nd` gives of tensors, or of numbers, as an array of `mx.np`."""
+    return called(function, *map(call.build.receiver, inputs), **options)
 
 
 def _one(call: Mx, function: str, *inputs: Value, **options: Any) -> Value | None:
     """One result; None of what is not of 32 or 64 bits."""
-    if inputs[0].dtype not in _WIDE:
+    if inputs[0].dtype not in WIDE:
         return None
-    return _shaped(call, f"{_elder(call, function, *inputs, **options)}.as_np_ndarray()")
+    return _shaped(call, _called(call, function, *inputs, **options))
 
 
 def _shaped(call: Mx, text: str, number: int = 0) -> Value:
@@ -108,14 +107,14 @@ def _grid_sample(call: Mx) -> Value | None:
 
 def _affine_grid(call: Mx) -> Value | None:
     theta, size = call.input("theta"), tuple(call["size"])
-    if len(size) != 2 or not call["align_corners"] or theta.dtype not in _WIDE:
+    if len(size) != 2 or not call["align_corners"] or theta.dtype not in WIDE:
         return None
     if theta.rank != 3:
         return None
     build, n = call.build, theta.shape[0]
     flat = build.reshape(theta, (n, math.prod(theta.shape[1:])))
-    text = _elder(call, "GridGenerator", flat, transform_type=quoted("affine"), target_shape=size)
-    made = build.emit(f"{text}.as_np_ndarray()", (n, 2, *size), theta.dtype)
+    text = _called(call, "GridGenerator", flat, transform_type=quoted("affine"), target_shape=size)
+    made = build.emit(text, (n, 2, *size), theta.dtype)
     return build.transpose(made, (0, 2, 3, 1))
 
 
@@ -153,9 +152,10 @@ def _gather_nd(call: Mx) -> Value | None:
 
 def _log_determinant(call: Mx) -> list[Value] | None:
     x = call.input("x")
-    if x.dtype not in _WIDE:
+    if x.dtype not in WIDE:
         return None
-    both = call.build.once(_elder(call, "linalg_slogdet", x), (), x.dtype, "both").text
+    text = of_old("linalg_slogdet", call.build.receiver(x))
+    both = call.build.once(text, (), x.dtype, "both").text
     return [_shaped(call, f"{both}[{n}].as_np_ndarray()", n) for n in range(len(call.outputs))]
 
 
@@ -191,8 +191,7 @@ def _unravel(call: Mx) -> Value | None:
     ids = call.input("ids")
     if ids.dtype not in ("i32", "i64"):
         return None
-    text = _elder(call, "unravel_index", ids, shape=tuple(call["shape"]))
-    return call.value(f"{text}.as_np_ndarray()")
+    return call.value(_called(call, "unravel_index", ids, shape=tuple(call["shape"])))
 
 
 LEGACY: dict[str, Native] = {

@@ -171,10 +171,10 @@ class OnnxBuilder:
         told = {k: v for k, v in attributes.items() if k not in form.unsaid or v != form.unsaid[k]}
         for place, (name, several) in form.moved.items():
             if place < len(inputs) and inputs[place]:
-                if inputs[place] not in self._constants:
+                held = self.held(inputs[place])
+                if held is None:
                     raise Unsupported(f"opset {self.runtime.opset} has no {op} whose {name} vary")
-                numbers = self._constants[inputs[place]][1].tolist()
-                told[name] = numbers if several else int(numbers)
+                told[name] = held.tolist() if several else int(held)
                 inputs[place] = ""
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -206,11 +206,6 @@ class OnnxBuilder:
     def computes(self, value: Value) -> bool:
         """Whether a value is the result of a node, and no input, parameter or constant."""
         return value.text in self._made
-
-    @property
-    def loosened(self) -> bool:
-        """Whether the file leaves something open that is known."""
-        return bool(self.measured) or self.loose
 
     def held(self, value: Value | str) -> Array | None:
         """The numbers of a value, or of one of that name, where it is a constant."""
@@ -267,8 +262,8 @@ class OnnxBuilder:
         """`Cast`; of a constant, here and now, where the type holds all of its numbers."""
         if value.dtype == dtype:
             return value
-        if value.text in self._constants and _holds(dtype, self._constants[value.text][1]):
-            array = self._constants[value.text][1]
+        array = self.held(value)
+        if array is not None and _holds(dtype, array):
             return self.constant(array != 0 if dtype == "bool" else array, dtype)
         return self.converted(value, dtype)
 

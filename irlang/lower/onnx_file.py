@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,19 @@ class File:
     loose: bool = False
 
 
+def _sizes(info: TensorInfo) -> tuple[int, ...]:
+    return info.shape
+
+
+def _named(info: TensorInfo) -> list[str]:
+    """A name for each size, the same for equal ones."""
+    return [f"size.{size}" for size in info.shape]
+
+
+def _nothing(_: TensorInfo) -> None:
+    return None
+
+
 def serialized(file: File, runtime: Runtime) -> bytes:
     """The bytes of the file, in the opset and the format that a runtime reads."""
     from onnx import helper
@@ -59,16 +72,9 @@ def serialized(file: File, runtime: Runtime) -> bytes:
     def named(names: Sequence[str]) -> list[str]:
         return [file.names.get(name, name) for name in names]
 
-    def typed(infos: Mapping[str, TensorInfo], told: bool = True) -> list[Any]:
+    def typed(infos: Mapping[str, TensorInfo], told: Callable[[TensorInfo], Any]) -> list[Any]:
         return [
-            helper.make_tensor_value_info(n, _CODES[i.dtype], i.shape if told else None)
-            for n, i in infos.items()
-        ]
-
-    def named_sizes(infos: Mapping[str, TensorInfo]) -> list[Any]:
-        return [
-            helper.make_tensor_value_info(n, _CODES[i.dtype], [f"size.{size}" for size in i.shape])
-            for n, i in infos.items()
+            helper.make_tensor_value_info(n, _CODES[i.dtype], told(i)) for n, i in infos.items()
         ]
 
     nodes = [
@@ -82,8 +88,8 @@ def serialized(file: File, runtime: Runtime) -> bytes:
         helper.make_tensor(name, _CODES[dtype], array.shape, array.tobytes(), raw=True)
         for name, (dtype, array) in file.held.items()
     ]
-    inputs = named_sizes(file.inputs) if file.loose else typed(file.inputs)
-    results = typed(file.outputs, runtime.declares and not file.loose)
+    inputs = typed(file.inputs, _named if file.loose else _sizes)
+    results = typed(file.outputs, _sizes if runtime.declares and not file.loose else _nothing)
     graph = helper.make_graph(nodes, file.name, inputs, results, initializers, file.doc)
     domains = sorted({node.domain for node in file.nodes} - {""})
     others = [helper.make_opsetid(domain, 1) for domain in domains]
