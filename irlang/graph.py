@@ -5,7 +5,7 @@ Blocks are inlined, repetitions unrolled, nested calls named, sizes and attribut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -138,6 +138,17 @@ def alone(node: Node, values: Mapping[str, TensorInfo], outputs: Iterable[str]) 
         outputs=results,
         values={name: info for name, info in values.items() if name in named},
     )
+
+
+def cone(graph: Graph, wanted: Collection[str]) -> Graph:
+    """The graph with no calls but those that the wanted values hang on."""
+    needed = set(wanted)
+    nodes: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            nodes.append(node)
+            needed.update(node.operands())
+    return replace(graph, nodes=nodes[::-1])
 
 
 def with_loss(graph: Graph) -> Graph:

@@ -14,7 +14,9 @@ from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits
-from irlang.gen.idiom import GIVEN, Step, fix, idiom, idioms, otherwise
+from irlang.gen.idiom import GIVEN, Result, Step, fix, idiom, idioms, otherwise
+from irlang.gen.idiomatic import Idioms
+from irlang.gen.kit import kit_of
 from irlang.gen.mark import mark
 from irlang.gen.pattern import pattern
 from irlang.gen.profile import profile
@@ -48,6 +50,24 @@ def test_equal_parts_are_one_call_unless_something_is_left_open() -> None:
         Step("divide", (0, 1), {}),
     )
     assert [step.op for step in idiom("add(dense(x, _), dense(x, _))")] == ["dense", "dense", "add"]
+
+
+def test_a_call_gives_any_of_its_results() -> None:
+    assert idiom("take_along_axis(x, result(sort(x), 1))") == (
+        Step("sort", (GIVEN,), {}),
+        Step("take_along_axis", (GIVEN, Result(0, 1)), {}),
+    )
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if "result(" in line])
+def test_what_reads_a_second_result_is_made_and_reads_it(line: str) -> None:
+    steps, made = idiom(line), 0
+    kit = kit_of(builtin(), None)
+    for seed in range(40):
+        graph = Idioms(kit, Chooser(seed), Limits()).piece(steps)
+        read = {name for node in graph.nodes for name in node.operands()}
+        made += any(name in read for node in graph.nodes for name in node.outputs[1:])
+    assert made >= 2, line
 
 
 def test_numbers_choices_and_lists_are_read() -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from irlang import equations as eq
 from irlang.analysis.search import Witness
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import cone, trace
+from irlang.analysis.trace import trace
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
-from irlang.graph import Node
+from irlang.graph import Node, cone
 from irlang.interp.values import Array
 
 _DEEP = 4  # calls before the one that goes wrong, one behind the other

@@ -18,9 +18,9 @@ import numpy as np
 
 from irlang.analysis.element import fed
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import cone, is_finite, originates, results
+from irlang.analysis.trace import is_finite, originates, results
 from irlang.diagnostics import InvalidInput
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, cone
 from irlang.interp.draws import open_values
 from irlang.interp.plain import load
 from irlang.interp.stepwise import evaluated

@@ -21,9 +21,9 @@ from irlang.analysis.probe import Place, Probe, probes
 from irlang.analysis.pursue import Pursuit, Values
 from irlang.analysis.steps import shaken
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import Seen, cone, originates, trace
+from irlang.analysis.trace import Seen, originates, trace
 from irlang.diagnostics import InvalidInput
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, cone
 from irlang.interp.draws import generator, open_values
 from irlang.interp.values import Array
 

@@ -8,7 +8,6 @@ held against a proof is computed as proofs take it, every operation rounded.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -126,14 +125,3 @@ def origins(graph: Graph, found: Mapping[str, Array]) -> Iterator[tuple[Node, st
         bad = originates(node, found)
         if bad is not None:
             yield node, bad
-
-
-def cone(graph: Graph, wanted: Collection[str]) -> Graph:
-    """The graph with no calls but those that the wanted values hang on."""
-    needed = set(wanted)
-    nodes: list[Node] = []
-    for node in reversed(graph.nodes):
-        if needed.intersection(node.outputs):
-            nodes.append(node)
-            needed.update(node.operands())
-    return replace(graph, nodes=nodes[::-1])

@@ -10,10 +10,9 @@ import numpy as np
 
 from irlang.adjoint_graph import gradient_graph, prepare
 from irlang.analysis.confirm import shown
-from irlang.analysis.trace import cone
 from irlang.analysis.verdict import Report, Verdicts
 from irlang.diagnostics import fail
-from irlang.graph import Graph
+from irlang.graph import Graph, cone
 from irlang.lower.lower import lower, write_program
 
 

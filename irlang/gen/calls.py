@@ -16,6 +16,7 @@ from irlang.gen.kit import Kit
 from irlang.gen.pattern import Pattern, Slot, pattern
 from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
+from irlang.gen.reach import reach
 from irlang.gen.repair import repair
 from irlang.gen.solve import solve
 from irlang.graph import Graph, Initial, Node, Operand, Param, Port
@@ -159,8 +160,8 @@ class Calls:
             return name
         if isinstance(source, str):
             info = self.by_name[source].info
-            # Computed values have no range: where one is needed, a new tensor takes their place.
-            if within is None:
+            # Where a range is needed that a value does not keep to, a new tensor takes its place.
+            if within is None or self.keeps_to(source, within):
                 if slot.domain is None or info.kind != "real" or wild:
                     return source
                 if self.chooser.chance(_WILD):
@@ -181,6 +182,11 @@ class Calls:
             self.graph.inputs[name] = Port(info, bounds)
         self.graph.values[name] = info
         return name
+
+    def keeps_to(self, source: str, within: Range) -> bool:
+        """Whether a computed value is inside a range, whatever the program is fed with."""
+        found = reach(self.graph, source, self.kit.catalog)
+        return found is not None and within[0] <= found[0] and found[1] <= within[1]
 
     def adapters(self) -> Adapters | None:
         """What may stand before an input of the next call; None where there is no room."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 from irlang import ast
 from irlang.dtypes import DTYPES, holds
@@ -32,6 +32,7 @@ ROW = "_row"  # an operand of the last axis of what it meets
 _GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
 _ALONG = re.compile(r"(?P<axis>_row|_channel)(_(?P<dtype>\w+))?")
 _CALLED = re.compile(r"(\w+)\(")
+_RESULT = "result"  # what is written as a call, but is a result of one
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
@@ -39,8 +40,18 @@ _LAST = ((-1,),)  # as idioms name the axis that layers work along
 # Times as likely as other changes: there is one axis for many calls, and a difference the other way
 # round, and an axis where a number is meant, are what those that look for patterns overlook.
 _MOVED = 3
-# An earlier step or `GIVEN`, a number, what is along an axis, what is yet to be drawn.
-Operand = int | float | str | None
+
+
+class Result(NamedTuple):
+    """A result of an earlier step that is not its first."""
+
+    step: int
+    place: int
+
+
+# An earlier step or `GIVEN`, a result, a number, what is along an axis, what is yet to be drawn.
+Operand = int | Result | float | str | None
+Key = int | Result  # what is known by name in an idiom that is being added
 
 _evaluate = Evaluator()
 
@@ -75,6 +86,11 @@ def idioms(names: Collection[str]) -> tuple[Idiom, ...]:
     return tuple(idiom(line) for called, line in _lines() if called.issubset(names))
 
 
+def is_key(operand: Operand) -> TypeGuard[Key]:
+    """Whether an operand is a value that an idiom knows by now, or will."""
+    return type(operand) is int or isinstance(operand, Result)
+
+
 def is_call(steps: Idiom) -> bool:
     """Whether an idiom is one call with some attributes, of which optimisers know nothing."""
     return len(steps) == 1 and len(steps[0].operands) < 2
@@ -85,7 +101,7 @@ def _lines() -> list[tuple[frozenset[str], str]]:
     """The expressions, each with the operators that it calls."""
     lines = Path(__file__).with_name("idioms.txt").read_text("utf-8").splitlines()
     known = [line for line in lines if line and not line.startswith("#")]
-    return [(frozenset(_CALLED.findall(line)), line) for line in known]
+    return [(frozenset(_CALLED.findall(line)) - {_RESULT}, line) for line in known]
 
 
 @cache
@@ -96,12 +112,17 @@ def idiom(text: str) -> Idiom:
 
     def operand(node: ast.Expr) -> Operand:
         if isinstance(node, ast.Call):
-            return step(node)
+            return result(node) if node.function == _RESULT else step(node)
         if isinstance(node, ast.Name):
             if _ALONG.fullmatch(node.id):
                 return node.id
             return None if node.id == "_" else GIVEN
         return float(_evaluate.known(node, Scope({}, {}, set())))
+
+    def result(node: ast.Call) -> Result:
+        call, place = node.args
+        assert isinstance(call, ast.Call), text
+        return Result(step(call), int(_evaluate.known(place, Scope({}, {}, set()))))
 
     def step(call: ast.Call) -> int:
         operands = tuple(operand(arg) for arg in call.args)
@@ -223,7 +244,7 @@ def _other_operands(step: Step, later: bool, chooser: Chooser) -> Iterator[Step]
 def fix(
     step: Step,
     slots: Sequence[Slot],
-    values: Mapping[int, Value],
+    values: Mapping[Key, Value],
     axes: int = 0,
     *,
     plain: bool = False,
@@ -234,7 +255,7 @@ def fix(
     known by now; where it is not, it is drawn. axes: of size 1, that numbers have which broadcast.
     plain: whether what is not said of attributes is their default.
     """
-    known = [values.get(o) if type(o) is int else None for o in step.operands]
+    known = [values.get(o) if is_key(o) else None for o in step.operands]
     wide = [slots[min(position, len(slots) - 1)] for position in range(len(known))]
     sources: list[Settling | None] = []
     for operand, value, slot in zip(step.operands, known, wide, strict=True):

@@ -17,12 +17,15 @@ from irlang.gen.effect import is_hollow, is_ordered
 from irlang.gen.idiom import (
     GIVEN,
     Idiom,
+    Key,
+    Result,
     Step,
     along,
     fix,
     given_dtype,
     given_rank,
     is_call,
+    is_key,
     operand_of,
     otherwise,
 )
@@ -91,7 +94,7 @@ class Idioms(Calls):
 
         new: how many new values it is tried with.
         """
-        begun: list[dict[int, Value]] = [
+        begun: list[dict[Key, Value]] = [
             {GIVEN: self.live[position]} for position in order[:_IDIOM_TRIES]
         ]
         rank, dtype = given_rank(steps) or self.rank(steps), given_dtype(steps)
@@ -126,7 +129,7 @@ class Idioms(Calls):
         return dtype in ("", info.dtype) and rank in (0, len(info.shape))
 
     def step(
-        self, at: int, steps: Idiom, found: dict[int, Value], order: list[int], plain: bool,
+        self, at: int, steps: Idiom, found: dict[Key, Value], order: list[int], plain: bool,
         scalars: bool,
     ) -> bool:  # fmt: skip
         """Adds one call of an idiom; found: the results of those before it, and `GIVEN`.
@@ -151,6 +154,8 @@ class Idioms(Calls):
         self.forget(values, calls)
         node = self.graph.nodes[-1]
         found[at] = self.by_name[node.outputs[0]]
+        for place, name in enumerate(node.outputs):
+            found[Result(at, place)] = self.by_name[name]
         given = node.inputs.get(operand_of(steps[at], made.slots))
         if GIVEN not in found and isinstance(given, str):
             found[GIVEN] = Value(given, self.graph.values[given])
@@ -177,7 +182,7 @@ class Idioms(Calls):
                 for table in (graph.inputs, graph.params, graph.values, self.by_name):
                     table.pop(name, None)
 
-    def met(self, at: int, steps: Idiom, found: dict[int, Value]) -> Step:
+    def met(self, at: int, steps: Idiom, found: dict[Key, Value]) -> Step:
         """A call of an idiom, of which what is drawn is settled where the rest of the idiom is to
         meet it: a call that reads nothing else, and members of a family, are of the type of `x`;
         what is along an axis is so of what it meets.
@@ -188,7 +193,7 @@ class Idioms(Calls):
         first = len(slots) - 1 if family else len(step.operands)
         lone = all(operand is None for operand in step.operands[:first])
         operands = list(step.operands)
-        peers = [found[one].info for one in (*operands, GIVEN) if type(one) is int and one in found]
+        peers = [found[one].info for one in (*operands, GIVEN) if is_key(one) and one in found]
         for place, operand in enumerate(operands):
             if isinstance(operand, str) and peers:
                 key = GIVEN - 1 - len(found)
@@ -201,7 +206,7 @@ class Idioms(Calls):
                 operands[place] = key
         return replace(step, operands=tuple(operands))
 
-    def twin(self, at: int, steps: Idiom, found: dict[int, Value]) -> Node | None:
+    def twin(self, at: int, steps: Idiom, found: dict[Key, Value]) -> Node | None:
         """The node of an earlier call of the same operator, with the same attributes said."""
         said = [(one.op, one.attrs, len(one.operands)) for one in steps[: at + 1]]
         before = next((found[i] for i in range(at) if said[i] == said[at]), None)
