@@ -20,6 +20,7 @@ from irlang.gen.changes import (
     Resize,
     SetElements,
 )  # fmt: skip
+from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import breakable, breaks, spoils, spoilt
@@ -427,12 +428,12 @@ def test_elements_that_a_documentation_alone_rules_out(
         assert isinstance(one.changed, SetElements)
         assert one.added
         assert one.fault.message.startswith(RULED_OUT)
-        numbers = one.values(3)["target"].ravel().tolist()
+        numbers = fed(one, 3, builtin())["target"].ravel().tolist()
         broken = numbers.pop(int(one.changed.place * (len(numbers) - 1)))
         usual = set(numbers)
         assert usual <= {1.0} or usual <= {-1.0} or all(0 <= n <= 1 for n in usual)
         assert broken not in (-1.0, 1.0) or requirement == "shares"
-        assert run(one.graph, one.values(3), builtin()) is not None
+        assert run(one.graph, fed(one, 3, builtin()), builtin()) is not None
 
 
 def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:

@@ -32,6 +32,7 @@ from irlang.diff.seen import Symptom
 from irlang.gen.changes import (
     Resize,
 )  # fmt: skip
+from irlang.gen.fed import fed
 from irlang.gen.moves import SetAttr
 from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import OPEN, RULED_OUT, Spoilt
@@ -222,7 +223,7 @@ def test_numbers_of_which_nothing_is_said_must_end_no_process() -> None:
     found = [one for seed in range(16) for one in spoils(builtin(), seed, (), ("histogram", None))]
     made = [one for one in found if one.fault.message == OPEN]
     assert all(one.hollow for one in made)
-    numbers = {str(one.values(0)["x"].flat[0]) for one in made}
+    numbers = {str(fed(one, 0, builtin())["x"].flat[0]) for one in made}
     assert {"nan", "inf"} <= numbers
 
 

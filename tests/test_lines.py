@@ -9,9 +9,10 @@ from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.apart import cases_apart
 from irlang.diff.promised import documented, ruled_out
+from irlang.gen.build import generate
 from irlang.gen.lines import in_line
 from irlang.interp.program import run
-from irlang.interp.values import inputs
+from irlang.interp.values import initial_values, inputs
 from tests.lower_calls import case
 
 _CALL = "categorical_cross_entropy(x, t; axis = {})"
@@ -78,3 +79,15 @@ def test_what_a_definition_wants_in_order_is_put_in_order(types: str, call: str)
             assert np.all((low <= found[name]) & (found[name] <= high))
             assert found[name].dtype == drawn[name].dtype
     assert broken > 4
+
+
+@pytest.mark.parametrize("name", ["sparse_to_dense", "sparse_reduce", "sparse_softmax"])
+def test_places_that_ascend_strictly_are_several(name: str) -> None:
+    several = 0
+    for seed in range(20):
+        graph = generate(builtin(), seed, ops=[name]).graph
+        drawn = {**inputs(graph, seed), **initial_values(graph, seed)}
+        kept = in_line(graph, drawn, {}, builtin(), seed)
+        own = {at for node in graph.nodes if node.op.name == name for at in node.feeds().values()}
+        several += any(len(kept[at]) > 1 for at in own & kept.keys())
+    assert several >= 10

@@ -27,11 +27,13 @@ from irlang.gen.changes import (
     way_of,
 )  # fmt: skip
 from irlang.gen.draw import Limits as Sizes
+from irlang.gen.fed import fed
 from irlang.gen.hollow import without_elements
 from irlang.gen.moves import Retype, SetAttr
+from irlang.gen.pattern import pattern
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import breakable, spoils, spoilt
-from irlang.gen.spoilt import OPEN, Spoilt
+from irlang.gen.spoilt import OPEN, Spoilt, broken_by
 from irlang.instance import instantiate
 from irlang.interp.program import run
 from irlang.interp.shape import check
@@ -57,7 +59,7 @@ def test_a_spoilt_call_has_one_fault_which_the_checker_finds(many: list[Spoilt])
                 assert one.hollow
                 continue
             with pytest.raises(InvalidInput, match=one.fault.code):
-                run(one.graph, one.values(3), builtin())
+                run(one.graph, fed(one, 3, builtin()), builtin())
         else:
             assert one.fault.code in codes, text_of(one.graph)
     kinds = {type(one.changed) for one in many}
@@ -82,7 +84,7 @@ def test_smaller_spoilt_calls_have_the_same_fault(seed: int) -> None:
         assert other.fault.code == one.fault.code
         assert other.changed == one.changed
         assert sum(math.prod(p.info.shape) for p in other.graph.inputs.values()) <= size
-        values = other.values(seed)
+        values = fed(other, seed, builtin())
         assert {n: a.shape for n, a in values.items()} == {
             n: port.info.shape for n, port in other.graph.inputs.items()
         }
@@ -106,7 +108,7 @@ def test_a_requirement_on_values_is_broken_by_one_element() -> None:
     assert made.fault.code == "gather.in_range"
     assert isinstance(made.changed, SetElements)
     ((name, value),) = made.changed.values
-    assert made.values(5)[name].flat[0] == value
+    assert fed(made, 5, builtin())[name].flat[0] == value
     wanted = (spoilt(builtin(), seed, ("floor_divide",)) for seed in range(30))
     both = next(one for one in wanted if one and one.fault.code == "floor_divide.quotient")
     assert "give a an element -" in str(both.changed)
@@ -449,3 +451,17 @@ def test_every_axis_of_an_input_is_a_way_of_its_own() -> None:
     of_v = [[one.fault.size for one in some if one.fault.code == "attention.v"] for some in made]
     assert {"B", "G", "M"} <= {size for sizes in of_v for size in sizes}
     assert any(len(set(sizes)) > 1 for sizes in of_v)
+
+
+@pytest.mark.parametrize("name", ["sparse_to_dense", "sparse_reduce", "embedding_bag_offsets"])
+def test_places_that_ascend_are_put_out_of_order_and_are_in_order_else(name: str) -> None:
+    op = builtin().op(name)
+    assert op is not None
+    wanted = next(one for one in pattern(op).orders if one.name == "order")
+    made = [one for seed in range(6) for one in spoils(builtin(), seed, [name], (name, wanted))]
+    broken = [one for one in made if one.fault.code == f"{name}.order"]
+    assert len(broken) >= 3
+    for one in broken:
+        why = broken_by(one.graph, fed(one, 0, builtin()), builtin())
+        assert why is not None
+        assert why.code == one.fault.code

@@ -20,6 +20,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import only_shapes
 from irlang.gen.changes import SetElements
+from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.pattern import pattern
@@ -150,7 +151,7 @@ def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> 
     if left is None or left.nodes[0].instance.faults:
         return False
     elements = isinstance(one.changed, SetElements)
-    return not elements or broken_by(left, one.values(0), programs.catalog) is None
+    return not elements or broken_by(left, fed(one, 0, programs.catalog), programs.catalog) is None
 
 
 def is_wrapped(one: Spoilt, lowered: Lowered) -> bool:
@@ -171,7 +172,7 @@ def is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:
     if instance is None or instance.faults:
         return False
     other = alone(node, types, {**node.attrs, **attrs}, instance, {})
-    return broken_by(other, one.values(0), catalog) is None
+    return broken_by(other, fed(one, 0, catalog), catalog) is None
 
 
 def _beside_it(one: Spoilt) -> Iterator[Any]:

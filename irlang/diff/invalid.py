@@ -39,6 +39,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
 from irlang.diff.verdict import FINDINGS, Verdict, is_run_first, only_shapes
+from irlang.gen.fed import fed
 from irlang.gen.spoil import Wanted, breakable, breaks, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
@@ -105,7 +106,10 @@ def judge_invalid(
     programs = Programs(catalog, manner)
     usual = [target for target in session.targets if session.shares[target] == 1]
     spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
-    cases = [Case(one.graph, one.values(seed), {}, catalog, manner=manner) for seed, one in spoiled]
+    cases = [
+        Case(one.graph, fed(one, seed, catalog), {}, catalog, manner=manner)
+        for seed, one in spoiled
+    ]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     beside: list[dict[str, str]] = [{} for _ in spoiled]  # likewise of what was asked for a mode
     got: dict[tuple[int, str], Result] = {}

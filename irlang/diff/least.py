@@ -8,6 +8,7 @@ from irlang.diff.answers import PATIENCE, Sent, is_beyond, is_of_reals, run_agai
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over
 from irlang.diff.runner import Session
+from irlang.gen.fed import fed
 from irlang.gen.smaller import smaller
 from irlang.gen.spoilt import Spoilt
 from irlang.lower.manner import USUAL
@@ -36,8 +37,8 @@ def least(
             lowered = programs.own(target, other.graph)
             if lowered is None or not is_handed_over(other, lowered, target, programs):
                 continue
-            fed = replace(case, graph=other.graph, inputs=other.values(seed))
-            program = Program(lowered.kind, lowered.code, fed.inputs, lowered.params)
+            given = replace(case, graph=other.graph, inputs=fed(other, seed, case.catalog))
+            program = Program(lowered.kind, lowered.code, given.inputs, lowered.params)
             asked = Sent(0, program, True, is_beyond(other), is_of_reals(other))
             trials += 1
             try:
@@ -45,7 +46,7 @@ def least(
             except WorkerError:
                 return whole
             if word_of(asked, ran) == "accepted" and says_nan(ran) <= says_nan(result):
-                one, case, result, last = other, fed, ran, program
+                one, case, result, last = other, given, ran, program
                 break
         else:
             break

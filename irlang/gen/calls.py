@@ -13,6 +13,7 @@ from irlang.gen.draft import NOTHING, Draft, Fixed, Nested, Number, Source, Valu
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge, score, types
 from irlang.gen.kit import Kit
+from irlang.gen.lines import can_be_in_line
 from irlang.gen.pattern import Pattern, Slot, pattern
 from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
@@ -96,6 +97,8 @@ class Calls:
         numbers = {n: one.value for n, one in draft.inputs.items() if isinstance(one, Number)}
         demanded = demands(instance, numbers=numbers)
         if demanded is None or not _numbers_keep_to(draft, demanded):
+            return False
+        if not can_be_in_line(made.op, draft.attrs, instance, demanded, self.kit.catalog):
             return False
         self.add(made, draft, instance, demanded, bool(fixed.inputs))
         return True

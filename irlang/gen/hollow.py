@@ -16,6 +16,7 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.changes import Resize, SetElements, beyond, changed, emptied, sizes_of
+from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, moved
 from irlang.gen.spoilt import OPEN, Spoilt, alone, broken_by, spoilt_call
@@ -111,6 +112,6 @@ def of_nothing(
                 continue
             graph = alone(node, types, attrs, instance, demanded)
             made = Spoilt(graph, (), Fault(code, "", 1.0, (formal,)), move)
-            why = broken_by(graph, made.values(0), catalog)
+            why = broken_by(graph, fed(made, 0, catalog), catalog)
             if why is not None and why.code == code:
                 yield replace(made, fault=replace(made.fault, message=why.message))

@@ -20,8 +20,12 @@ from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.added import breaks, reads
 from irlang.gen.pattern import pattern
+from irlang.gen.ranges import Range
+from irlang.gen.spoilt import alone, broken_by
 from irlang.graph import Graph, Node
+from irlang.instance import Instance
 from irlang.interp.draws import generator
+from irlang.interp.values import inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LEAST, _MOST = 0.05, 1.0  # what a share is made of: no edge of a type stands in the way of a sum
@@ -51,6 +55,21 @@ def in_line(
     return found
 
 
+def can_be_in_line(
+    op: ast.Op, attrs: Mapping[str, Any], instance: Instance, demanded: Mapping[str, Range],
+    catalog: Catalog,
+) -> bool:  # fmt: skip
+    """Whether values of a call keep to what its definition wants in order: of three different rows
+    there have to be three.
+    """
+    if not pattern(op).orders:
+        return True
+    given = {n: info for n, info in instance.binding.inputs.items() if info is not None}
+    node = Node("y", op, {}, dict(attrs), ("y",), instance)
+    graph = alone(node, given, attrs, instance, dict(demanded))
+    return broken_by(graph, in_line(graph, inputs(graph, 0), {}, catalog, 0), catalog) is None
+
+
 def _arranged(
     graph: Graph,
     node: Node,
@@ -59,22 +78,31 @@ def _arranged(
     catalog: Catalog,
     seed: int,
 ) -> dict[str, Array]:
-    """The first operand with which a call keeps to a condition; none where there is none."""
+    """The first operand with which a call keeps to a condition, and to what its definition wants in
+    order; none where there is none.
+    """
+    asked = [wanted, *(one for one in pattern(node.op).orders if one is not wanted)]
     spoken = {part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)}
     for formal, name in node.feeds().items():
         if formal not in spoken or name not in values:
             continue
-        for array in _arrangements(graph.values[name], values[name], seed):
-            if not breaks(node, wanted, {**values, name: array}, catalog):
+        given = graph.inputs.get(name) or graph.params.get(name)
+        within = given.within if given is not None else None
+        for array in _arrangements(graph.values[name], values[name], within, seed):
+            fed = {**values, name: array}
+            if not any(breaks(node, one, fed, catalog) for one in asked):
                 return {name: array}
     return {}
 
 
-def _ascending(array: Array, seed: int) -> Iterator[Array]:
-    """Rows in their order, and as many different ones in order that are no larger than these."""
+def _ascending(array: Array, within: Range | None, seed: int) -> Iterator[Array]:
+    """Rows in their order, and as many different ones in order that are in a range, or no larger
+    than these where none is known.
+    """
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
     yield rows[np.lexsort(rows.T[::-1])].reshape(array.shape)
-    sides = np.clip(rows.max(axis=0).astype(np.float64) + 1, 1, _SIDE).astype(np.int64)
+    most = rows.max(axis=0) if within is None else np.full(rows.shape[1], within[1])
+    sides = np.clip(most.astype(np.float64) + 1, 1, _SIDE).astype(np.int64)
     room = int(np.prod(sides.astype(object)))
     if len(rows) <= room <= _ROOM:
         chosen = generator(seed, "places").choice(room, len(rows), replace=False)
@@ -82,14 +110,16 @@ def _ascending(array: Array, seed: int) -> Iterator[Array]:
         yield places.reshape(array.shape).astype(array.dtype)
 
 
-def _arrangements(info: TensorInfo, array: Array, seed: int) -> Iterator[Array]:
+def _arrangements(
+    info: TensorInfo, array: Array, within: Range | None, seed: int
+) -> Iterator[Array]:
     """A tensor whose lines along one axis are a single 1, or shares of a whole; of whole numbers
     those that ascend first.
     """
     if not array.size or info.kind == "bool":
         return
     if info.kind == "int":
-        yield from _ascending(array, seed)
+        yield from _ascending(array, within, seed)
     ways = (_ONE, _SHARES) if generator(seed, "lines").integers(2) else (_SHARES, _ONE)
     axes = range(array.ndim)
     with np.errstate(all="ignore"):

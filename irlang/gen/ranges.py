@@ -20,7 +20,7 @@ from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.choice import Chooser
-from irlang.gen.pattern import Slot
+from irlang.gen.pattern import Slot, pattern
 from irlang.instance import Instance
 from irlang.known import KNOWN
 
@@ -43,11 +43,26 @@ def demands(
     has several as long (a label that is -1 or 1) it is the last of them, or the `first`. numbers:
     of inputs whose elements all are one that is known, which is tried alone.
 
-    Conditions that share tensors are met together, by one range for each of these. None where no
-    ranges do: where every element has values of its own, say.
+    Conditions that share tensors are met together, by one range for each of these. Where no ranges
+    do, one that sets elements against one another may be left to what arranges them
+    (`irlang.gen.lines`): places that ascend are not all the same. None where that does not help.
     """
+    orders = pattern(instance.binding.op).orders
+    open_to_it = [one for one, _ in instance.deferred if any(one is order for order in orders)]
+    for left in ([], *([one] for one in open_to_it), open_to_it):
+        kept = [c for one, c in instance.deferred if not any(one is other for other in left)]
+        found = _demands(instance, kept, first, numbers)
+        if found is not None:
+            return found
+    return None
+
+
+def _demands(
+    instance: Instance, wanted: Sequence[eq.Expr], first: bool, numbers: Mapping[str, float]
+) -> dict[str, Range] | None:
+    """The same of some of the conditions."""
     found: dict[str, Range] = {}
-    for names, conditions in _groups([condition for _, condition in instance.deferred]):
+    for names, conditions in _groups(wanted):
         infos = [_info(instance, name) for name in names]
         grids = [
             (numbers[name],) if name in numbers else _candidates(conditions, info, len(names))

@@ -12,6 +12,7 @@ from typing import Any
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.changes import SetElements
+from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import SetAttr
 from irlang.gen.spoilt import Spoilt, alone, broken_by, faulty, spoilt_call, types_of
@@ -71,7 +72,7 @@ def _made(
     graph = alone(own, types, before, valid, demanded)
     if isinstance(one.changed, SetElements):
         made = replace(one, graph=graph, beside=())
-        why = broken_by(graph, made.values(0), catalog)
+        why = broken_by(graph, fed(made, 0, catalog), catalog)
         if why is not None and why.code == one.fault.code:
             yield replace(made, fault=replace(one.fault, message=why.message))
         return

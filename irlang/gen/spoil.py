@@ -31,6 +31,7 @@ from irlang.gen.changes import (
     way_of,
 )  # fmt: skip
 from irlang.gen.draw import Limits
+from irlang.gen.fed import fed
 from irlang.gen.hollow import beyond_all, number_unsaid, of_nothing, without_elements
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, SetAttr
@@ -393,7 +394,7 @@ def _of_values(
             tried[formal] = [n for n in (high + 1, low - 1, 0.0, -1.0) if math.isfinite(n)]
             continue
         least, greatest = integer_range(info.dtype)
-        several = dict.fromkeys((int(high) + 1, int(low) - 1, greatest, least, 0, -1))
+        several = dict.fromkeys((int(high) + 1, int(low) - 1, greatest, least, 0, -1, int(high)))
         tried[formal] = [n for n in several if least <= n <= greatest]
     lone = [((formal, n),) for formal, numbers in tried.items() for n in numbers]
     pairs = [
@@ -413,7 +414,7 @@ def _of_values(
         places = (*_PLACES[turn:], *_PLACES[:turn])
         for place in places if len(values) == 1 else places[:1]:
             made = Spoilt(graph, (), fault, SetElements(values, place))
-            why = broken_by(graph, made.values(0), catalog)
+            why = broken_by(graph, fed(made, 0, catalog), catalog)
             if why is not None and why.code == code:
                 found.append(replace(made, fault=replace(fault, message=why.message)))
                 break

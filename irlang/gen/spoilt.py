@@ -18,14 +18,12 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen.changes import Resize, SetElements, changed, empties
-from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, evaluate
 from irlang.gen.pattern import pattern
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
 from irlang.interp.program import run
-from irlang.interp.values import inputs
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,14 +51,6 @@ class Spoilt:
     changed: Move | SetElements | Resize
     added: bool = False
     hollow: bool = False
-
-    def values(self, seed: int) -> dict[str, Array]:
-        """The inputs of a seed."""
-        found = on_grid(self.graph, inputs(self.graph, seed))  # round numbers, as nothing else
-        if isinstance(self.changed, SetElements):
-            for name, value in self.changed.values:
-                found[name].flat[int(self.changed.place * (found[name].size - 1))] = value
-        return found
 
 
 @dataclass(frozen=True, slots=True)
