@@ -45,6 +45,11 @@ _CALLS = (
     ("jax", "x: f32[1]", "cosine_window(; size = 7, to = f64)", ""),
     ("tf", "p: f32[4], x: f32[2, 3]", "polyval(p, x)", "tf.math.polyval("),
     ("tf", "p: f64[0], x: f64[2]", "polyval(p, x)", "tf.math.polyval("),
+    # images that are computed in their own type, and those that are not
+    ("tf", "x: f64[2, 3]", "rgb_to_hsv(x)", "tf.image.rgb_to_hsv("),
+    ("tf", "x: f64[1, 2, 3, 1]", "sobel_edges(x)", "tf.image.sobel_edges("),
+    ("tf", "x: f64[1, 2, 3, 1]", "total_variation(x)", "tf.image.total_variation("),
+    ("tf", "x: f64[1, 2, 3, 3]", "rgb_to_grayscale(x)", ""),
     # of all axes, of which none is named
     ("torch", "x: f32[2, 3]", "reduce_sum(x)", "torch.sum(x)"),
     ("torch", "x: f32[2, 3]", "reduce_sum(x; axes = [0, 1])", "torch.sum(x, dim=(0, 1))"),

@@ -92,13 +92,18 @@ def _norm(call: Tf) -> Value | None:
     return call.value(invoke("tf.norm", x, **options))
 
 
-def _of_images(function: str, least: int = 1, **attributes: str) -> Native:
-    """Functions of images that compute in f32; least: the axes that they ask for."""
+_OWN = ("f32", "f64")  # what images are in that are computed in their own type
+
+
+def _of_images(
+    function: str, least: int = 1, types: tuple[str, ...] = ("f32",), **attributes: str
+) -> Native:
+    """Functions of images; least: the axes that they ask for; types: those that they compute in."""
     row = plain(function, **attributes)
 
     def rule(call: Tf) -> Value | Sequence[Value] | None:
         narrow = next(iter(call.values.values())).rank < least
-        return None if narrow or call.out.dtype != "f32" else row.rule(call)
+        return None if narrow or call.out.dtype not in types else row.rule(call)
 
     return Native(function, rule)
 
@@ -145,12 +150,12 @@ MATRICES: dict[str, Native] = {
     "saturate_cast": saturating("tf.saturate_cast"),
     "set_diagonal": plain("tf.linalg.set_diag", k="offset"),
     "psnr": _of_images("tf.image.psnr", max_val="max_value"),
-    "total_variation": _of_images("tf.image.total_variation"),
+    "total_variation": _of_images("tf.image.total_variation", types=_OWN),
     "image_standardization": Native("tf.image.per_image_standardization", _standard),
-    "sobel_edges": _of_images("tf.image.sobel_edges"),
+    "sobel_edges": _of_images("tf.image.sobel_edges", types=_OWN),
     "rgb_to_grayscale": _of_images("tf.image.rgb_to_grayscale"),
-    "rgb_to_hsv": _of_images("tf.image.rgb_to_hsv"),
-    "hsv_to_rgb": _without_derivative(_of_images("tf.image.hsv_to_rgb")),
+    "rgb_to_hsv": _of_images("tf.image.rgb_to_hsv", types=_OWN),
+    "hsv_to_rgb": _without_derivative(_of_images("tf.image.hsv_to_rgb", types=_OWN)),
     "adjust_saturation": _without_derivative(
         _of_images("tf.image.adjust_saturation", 3, saturation_factor="factor")
     ),
