@@ -14,7 +14,7 @@ from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits
-from irlang.gen.idiom import GIVEN, Result, Step, fix, idiom, idioms, otherwise
+from irlang.gen.idiom import GIVEN, New, Result, Step, fix, idiom, idioms, otherwise
 from irlang.gen.idiomatic import Idioms
 from irlang.gen.kit import kit_of
 from irlang.gen.mark import mark
@@ -68,6 +68,17 @@ def test_what_reads_a_second_result_is_made_and_reads_it(line: str) -> None:
         read = {name for node in graph.nodes for name in node.operands()}
         made += any(name in read for node in graph.nodes for name in node.outputs[1:])
     assert made >= 2, line
+
+
+def test_what_is_new_is_of_the_type_that_is_said() -> None:
+    steps, kit = idiom("matmul_integer(x_u8, _i8, _u8, _i8)"), kit_of(builtin(), None)
+    assert steps[0].operands == (GIVEN, New("i8"), New("u8"), New("i8"))
+    types = set()
+    for seed in range(20):
+        graph = Idioms(kit, Chooser(seed), Limits()).piece(steps)
+        for node in graph.nodes[:1]:
+            types.add(tuple(graph.values[name].dtype for name in node.operands()))
+    assert ("u8", "i8", "u8", "i8") in types
 
 
 def test_numbers_choices_and_lists_are_read() -> None:

@@ -53,7 +53,7 @@ class Fixed:
     plain: whether all others have their defaults, where that can be. said: whether none has. few:
     the only ones that have others, if any are named. lean: whether no other input is given that
     need not be. asked: the inputs that are given though they need not be. dtypes: what type
-    variables stand for.
+    variables stand for, and of which types inputs without one are.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)

@@ -5,7 +5,8 @@ beside this module is the list: an expression of the language a line, over `x`, 
 program has, or `x_i8`, one of that type, or `x3`, one of three axes; `_` and whatever else a call
 lacks is drawn as for any call. `_row` is new as well, with a number for each place along the last
 axis of what it meets, and `_channel` along the second: a bias, a scale; `_row_i32` is one of that
-type, as the bias of a product of bytes is.
+type, as the bias of a product of bytes is. `_i8` is new and of that type. `result(CALL, 1)` is the
+second result of a call; a call alone is its first.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ GIVEN = -1  # the operand `x`
 ROW = "_row"  # an operand of the last axis of what it meets
 _GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
 _ALONG = re.compile(r"(?P<axis>_row|_channel)(_(?P<dtype>\w+))?")
+_NEW = re.compile(r"_(?P<dtype>[a-z]+\d+|bool)")
 _CALLED = re.compile(r"(\w+)\(")
 _RESULT = "result"  # what is written as a call, but is a result of one
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
@@ -49,8 +51,14 @@ class Result(NamedTuple):
     place: int
 
 
+class New(NamedTuple):
+    """What is yet to be drawn, of an element type."""
+
+    dtype: str
+
+
 # An earlier step or `GIVEN`, a result, a number, what is along an axis, what is yet to be drawn.
-Operand = int | Result | float | str | None
+Operand = int | Result | New | float | str | None
 Key = int | Result  # what is known by name in an idiom that is being added
 
 _evaluate = Evaluator()
@@ -91,6 +99,11 @@ def is_key(operand: Operand) -> TypeGuard[Key]:
     return type(operand) is int or isinstance(operand, Result)
 
 
+def is_new(operand: Operand) -> bool:
+    """Whether an operand is yet to be drawn."""
+    return operand is None or isinstance(operand, New)
+
+
 def is_call(steps: Idiom) -> bool:
     """Whether an idiom is one call with some attributes, of which optimisers know nothing."""
     return len(steps) == 1 and len(steps[0].operands) < 2
@@ -116,7 +129,8 @@ def idiom(text: str) -> Idiom:
         if isinstance(node, ast.Name):
             if _ALONG.fullmatch(node.id):
                 return node.id
-            return None if node.id == "_" else GIVEN
+            new = _NEW.fullmatch(node.id)
+            return New(new["dtype"]) if new else None if node.id == "_" else GIVEN
         return float(_evaluate.known(node, Scope({}, {}, set())))
 
     def result(node: ast.Call) -> Result:
@@ -131,7 +145,7 @@ def idiom(text: str) -> Idiom:
         dtype, rank = (given["dtype"] or "", int(given["rank"] or 0)) if given else ("", 0)
         attrs = {key: _attribute(value) for key, value in call.attrs}
         made = Step(call.function, operands, attrs, dtype, rank)
-        lacks = None in operands  # what is drawn anew is another call
+        lacks = any(map(is_new, operands))  # what is drawn anew is another call
         key = f"{made} {len(steps)}" if lacks else str(made)
         if key not in seen:
             seen[key] = len(steps)
@@ -287,7 +301,12 @@ def fix(
             inputs[slot.item.name] = members
         elif source is not None:
             inputs[slot.item.name] = source
-    return Fixed(inputs, dict(step.attrs), plain)
+    types = {
+        slot.variable or slot.item.name: operand.dtype
+        for operand, slot in zip(step.operands, wide, strict=True)
+        if isinstance(operand, New)
+    }
+    return Fixed(inputs, dict(step.attrs), plain, dtypes=types)
 
 
 def given_dtype(steps: Idiom) -> str:

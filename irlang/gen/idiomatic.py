@@ -26,6 +26,7 @@ from irlang.gen.idiom import (
     given_rank,
     is_call,
     is_key,
+    is_new,
     operand_of,
     otherwise,
 )
@@ -272,7 +273,7 @@ def asked(fixed: Fixed, step: Step, made: Pattern) -> Fixed:
     named = [
         slot
         for operand, slot in zip(step.operands, made.slots, strict=False)
-        if operand is None and slot.item.default is not None and slot.item.name not in fixed.inputs
+        if is_new(operand) and slot.item.default is not None and slot.item.name not in fixed.inputs
     ]
     if not named:
         return fixed
@@ -284,7 +285,9 @@ def asked(fixed: Fixed, step: Step, made: Pattern) -> Fixed:
         for dtype in types[:1]
         if slot.variable and slot.variable not in said and dtype in slot.allowed
     }
-    return replace(fixed, asked=frozenset(slot.item.name for slot in named), dtypes=dtypes)
+    return replace(
+        fixed, asked=frozenset(slot.item.name for slot in named), dtypes={**dtypes, **fixed.dtypes}
+    )
 
 
 def dtype_of(attr: ast.Attr, attrs: Mapping[str, Any]) -> str:

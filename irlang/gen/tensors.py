@@ -46,7 +46,7 @@ class Tensors(Settled):
 
     def build(self, slot: Slot, member: int | None) -> TensorInfo:
         """A tensor of the sizes that are bound, and new ones where none is."""
-        dtype = self.dtypes.get(slot.variable, "") or self.new_type(slot)
+        dtype = self.dtypes.get(slot.variable or slot.item.name, "") or self.new_type(slot)
         dims = slot.item.type.dims
         if slot.spreads:
             return TensorInfo(self.stretched(dims), dtype)
