@@ -48,14 +48,15 @@ class Forms(Squares):
 
     # while a polynomial is looked at; boxes and facts are kept, so that their ids stay their own
     _spans: dict[Any, tuple[Numbers, Limits, Facts]] | None = None
+    _formed: dict[Any, tuple[Form | None, Limits, Facts]] | None = None  # the same of polynomials
 
     def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers an expression lies as a polynomial of elements."""
-        around, self._spans = self._spans, {}
+        around, self._spans, self._formed = (self._spans, self._formed), {}, {}
         try:
             return self._ends_of_form(expr, box, facts)
         finally:
-            self._spans = around
+            self._spans, self._formed = around
 
     def _ends_of_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         low, high = -math.inf, math.inf
@@ -200,7 +201,20 @@ class Forms(Squares):
         return 0.0
 
     def form_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Form | None:
-        """An expression as a polynomial; of one element, itself, where it is nothing better."""
+        """An expression as a polynomial; of one element, itself, where it is nothing better.
+
+        What several parts of a model read is taken apart once: there may be as many ways to it as
+        a tree has leaves.
+        """
+        if self._formed is None:
+            return self._form_of(expr, box, facts, depth)
+        key = self.here(expr, box, facts), depth
+        if key not in self._formed:
+            self._formed[key] = self._form_of(expr, box, facts, depth), box, facts
+        return self._formed[key][0]
+
+    def _form_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Form | None:
+        """The same, found anew."""
         expr = self.started(expr, box)
         if isinstance(expr, (eq.Const, eq.Size)):
             value = self.own.nearest(float(expr.value))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -41,7 +42,27 @@ class Sums(Singles):
     # ---- sums of elements
 
     def sum_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int = _DEPTH) -> Sum:
-        """An expression as a sum of elements; of one, itself, where it is nothing better."""
+        """An expression as a sum of elements; of one, itself, where it is nothing better.
+
+        In a proof it is taken apart once, however many parts of it read it.
+        """
+        if not self._level:
+            return self._sum_of(expr, box, facts, depth)
+        key = "sum", self.here(expr, box, facts), depth, self._kept_runs
+        found = self._proved.get(key)
+        if found is not None:
+            self._work += found[2]  # it costs what it is made of, as values do
+        else:
+            met, self._met_run, before = self._met_run, False, self._work
+            made = self._sum_of(expr, box, facts, depth)
+            found = made, self._met_run, self._work - before, box, facts
+            self._proved[key] = found
+            self._met_run = met
+        self._met_run = self._met_run or found[1]
+        return cast("Sum", found[0])
+
+    def _sum_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum:
+        """The same, found anew."""
         expr = self.started(expr, box)
         if self._equal is not None and expr == self._equal[0]:
             return Sum({self._equal[1]: 1.0})
