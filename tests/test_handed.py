@@ -226,6 +226,10 @@ def test_a_whole_number_is_not_told_where_a_conversion_makes_another_of_it(
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
+    for target in ("jax", "jax:jit", "keras:tensorflow", "keras:jax"):
+        assert admitted(target, "take_along_axis", "take_along_axis.ids")
+        assert admitted(target, "unique", "unique.x.rank")
+        assert not admitted(target, "take_along_axis", "take_along_axis.ids.rank")
     assert admitted("keras:theano", "transpose", "transpose.permutation")
     assert not admitted("keras:tensorflow", "transpose", "transpose.permutation")
     assert not admitted("torch", "softplus", "softplus.beta")

@@ -47,6 +47,24 @@ def test_a_model_file_stands_alone(model: Path) -> None:
     assert probs.shape == (2, 5)
 
 
+@pytest.mark.parametrize("unread", ["(x: f32[2], w: i2[2])", "(x: f32[2], w: u4[3])"])
+@pytest.mark.parametrize("target", ["onnxruntime", "torch", "tf"])
+def test_what_nothing_reads_is_given_to_a_program_too(
+    target: str, unread: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip({"onnxruntime": "onnx", "tf": "tensorflow"}.get(target, target))
+    for text in (
+        f"nnir 1\nmodel m{unread} -> y: f32[2] {{ y = relu(x) }}\n",
+        "nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { param w: i2[2] = 1 y = relu(x) }\n",
+    ):
+        path = tmp_path / "m.nnir"
+        path.write_text(text, "utf-8")
+        assert status(["lower", str(path), "--to", target]) == 1
+        said = capsys.readouterr().err
+        assert "lower.unsupported" in said
+        assert "w: numbers are kept, not computed with, in " in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

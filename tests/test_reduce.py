@@ -39,11 +39,12 @@ from irlang.diff.finding import _classed, charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
-from irlang.diff.reduce import Reduced, Symptom, _Driver, reduce, symptom
+from irlang.diff.reduce import Reduced, Symptom, _Driver, reduce, symptom, written_out
 from irlang.diff.reduce_files import load_beside, save, to_text
 from irlang.diff.reduce_moves import PHASES, at_once, numbers
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS, Verdict
+from irlang.graph import Initial
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
@@ -244,6 +245,31 @@ model m(x: f32[2, 3], k: i64[2] in [0, 5], h: bf16[3]) -> y: f32[2, 3] {
     for name, array in case.inputs.items():
         assert array.dtype == found[name].dtype
         assert np.array_equal(array, found[name])
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers"),
+    [
+        ("[]", np.nan),
+        ("[]", -0.0),
+        ("[1, 1]", [[np.nan]]),
+        ("[2]", [np.nan] * 2),
+        ("[2]", [0.0, -0.0]),
+    ],
+)
+def test_parameters_are_written_out_bit_for_bit(
+    shape: str, numbers: float | list[Any], tmp_path: Path
+) -> None:
+    body = f"param p: f32{shape} y = relu(x) z = relu(p)"
+    case = case_of(f"model m(x: f32[2]) -> y: f32[2], z: f32{shape} {{ {body} }}")
+    held = np.array(numbers, np.float32)
+    param = case.graph.params["p"]
+    initial = dataclasses.replace(param, initial=Initial("array", (held,)))
+    graph = dataclasses.replace(case.graph, params={"p": initial})
+    made = written_out(dataclasses.replace(case, graph=graph, params={"p": held}))
+    save(made, tmp_path / "finding.nnir")
+    again = load_case(str(tmp_path / "finding.nnir"), (), (), None, 0)
+    assert again.params["p"].tobytes() == held.tobytes()
 
 
 def test_inputs_are_kept_under_the_names_that_the_text_has(tmp_path: Path) -> None:

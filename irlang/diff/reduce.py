@@ -397,8 +397,8 @@ def written_out(case: Case) -> Case:
 
 def literal(array: Array) -> Initial:
     """An array as the language writes it: one number, or all, or an array if they are many."""
-    plain = array.astype(np.float64) if array.dtype.kind not in "iub" else array
-    if array.size and (plain == plain.flat[0]).all():
+    # A number is itself by its bits: NaN is, and -0 is not 0.
+    if array.size and array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
         return Initial("constant", (_shown(array.flat[0]),))
     if 0 < array.size <= _LITERAL:
         return Initial("literal", _nested(array))

@@ -150,6 +150,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "in_range": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
             "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
         },
+        "take_along_axis": {"ids": f"jnp.take_along_axis as NumPy's: on other axes {_BROADCASTS}"},
+        "unique": {"x.rank": "jnp.unique as numpy.unique: flattened where no axis is said"},
         "split": {"total": f"jnp.split {_PLACES}"},
         "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
         "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},
@@ -181,6 +183,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "keras": {
         "*": _WRAPS,
         "unique": {"x.rank": "ops.unique: flattened where no axis is said"},
+        "take_along_axis": {"ids": f"ops.take_along_axis as NumPy's: on other axes {_BROADCASTS}"},
         "split": {"total": f"ops.split {_PLACES}"},
         "linspace": {"type": f"ops.linspace as NumPy's: {_TYPES}"},
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},

@@ -115,6 +115,12 @@ def spell(
                 values[name] = builder.result(given, name)
                 if apart is not None and info.kind == "real":
                     values[name] = apart(values[name], name)
+    read = {name for node in graph.nodes for name in node.operands()}
+    for name in sorted(
+        {*graph.inputs, *graph.params} - read
+    ):  # which a program is given all the same
+        if DTYPES[graph.values[name].dtype].stored:
+            body.unsupported[name] = f"{name}: {_kept(graph.values[name].dtype)}"
     _spread(graph, body.constant)
     return body
 
@@ -165,12 +171,16 @@ def _spread(graph: Graph, constant: dict[str, str]) -> None:
                 constant.setdefault(name, reason)
 
 
+def _kept(dtype: str) -> str:
+    return f"numbers are kept, not computed with, in {dtype}"
+
+
 def _computed(graph: Graph, node: Node, lacks: Mapping[str, str]) -> None:
     """Raises `Unsupported` for types that numbers are only kept in, or that the target lacks."""
     for name in (*node.operands(), *node.outputs):
         dtype = graph.values[name].dtype
         if DTYPES[dtype].stored:
-            raise Unsupported(f"numbers are kept, not computed with, in {dtype}")
+            raise Unsupported(_kept(dtype))
         if dtype in lacks:
             raise Unsupported(lacks[dtype])
 
