@@ -1,4 +1,4 @@
-"""Pictures and what else is told of signals and numbers, against NumPy, Python's math and TensorFlow."""
+"""Pictures, and what else is told of signals and numbers, against NumPy and TensorFlow."""
 
 from __future__ import annotations
 
