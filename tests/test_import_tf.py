@@ -292,6 +292,25 @@ def test_choices_of_two(taken: bool, sign: int) -> None:
     assert model.text.count("= where(") == 2
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_condition_may_choose_again_behind_its_choice(taken: bool) -> None:
+    """As batch norms do, one behind another: each takes its statistics by the same condition."""
+    graph = tf.Graph()
+    with graph.as_default():
+        V1.disable_control_flow_v2()
+        x = V1.placeholder(tf.float32, [4, 3], name="x")
+        training = V1.placeholder(tf.bool, [], name="training")
+        y = x
+        for shift in (0.5, -0.25):
+            mean, var = tf.nn.moments(y, [0])
+            kept = tf.constant([shift] * 3), tf.ones([3])
+            mean, var = V1.cond(training, lambda m=mean, v=var: (m, v), lambda k=kept: k)
+            y = (y - mean) / tf.sqrt(var + 0.1)
+        y = tf.identity(y, name="y")
+    given = np.arange(12, dtype=np.float32).reshape(4, 3) / 4
+    check(graph, [y], {"x": given, "training": np.full((), taken)})
+
+
 def test_a_choice_that_is_known_is_made() -> None:
     graph = tf.Graph()
     with graph.as_default():

@@ -433,6 +433,7 @@ def _gradients() -> list[Case]:
         ("BiasAddGrad", {"out_backprop": IMAGE}),
         ("BiasAddGrad", {"out_backprop": IMAGE, "data_format": "NCHW"}),
         ("BroadcastGradientArgs", {"s0": [2, 3, 1], "s1": [3, 4]}),
+        ("ConcatOffset", {"concat_dim": 1, "shape": [[2, 3], [2, 1], [2, 4]]}),
     ]
 
 

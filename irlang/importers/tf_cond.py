@@ -23,40 +23,66 @@ _CALLED = {
 }  # fmt: skip
 
 
-def branches(
-    nodes: Mapping[str, NodeDef], merge: NodeDef
-) -> tuple[Reference, Reference, Reference] | None:
-    """The condition of a choice, and what it gives where it is true and where it is false.
+Ports = dict[Reference, set[int]]  # results of switches, by their condition
 
-    None where the two inputs are not of the two branches of one condition.
-    """
-    if len(merge.inputs) != 2:
+
+class Choices:
+    """The choices of a graph: what is behind one is taken, whatever its own condition was."""
+
+    def __init__(self, nodes: Mapping[str, NodeDef]) -> None:
+        self._nodes = nodes
+        self._behind: dict[str, Ports | None] = {}  # by the name of a merge; None under way
+
+    def branches(self, merge: NodeDef) -> tuple[Reference, Reference, Reference] | None:
+        """The condition of a choice, and what it gives where it is true and where it is false.
+
+        None where the two inputs are not of the two branches of one condition.
+        """
+        if len(merge.inputs) != 2:
+            return None
+        first, second = (self._ports(source) for source in merge.inputs)
+        one, other = merge.inputs
+        for condition, ports in first.items():
+            if len(ports) == len(second.get(condition, ())) == 1 and ports != second[condition]:
+                return (condition, one, other) if 1 in ports else (condition, other, one)
         return None
-    first, second = (_ports(nodes, source) for source in merge.inputs)
-    for condition in first:
-        if len(first[condition]) == 1 and first[condition] | second.get(condition, set()) == {0, 1}:
-            if len(second[condition]) != 1:
+
+    def _ports(self, start: Reference) -> Ports:
+        """The conditions that a value hangs on, each with the results of its switches."""
+        found: Ports = {}
+        waiting, seen = [start], {start}
+        while waiting:
+            name, place = waiting.pop()
+            node = self._nodes.get(name)
+            if node is None:
                 continue
-            one, other = merge.inputs
-            return (condition, one, other) if 1 in first[condition] else (condition, other, one)
-    return None
+            if node.op in SWITCHES and len(node.inputs) == 2:
+                found.setdefault(_condition(self._nodes, node.inputs[1]), set()).add(place)
+            behind = self._open(node) if node.op in MERGES else None
+            if behind is not None:
+                for condition, ports in behind.items():
+                    found.setdefault(condition, set()).update(ports)
+                continue
+            more = [*node.inputs, *((source, 0) for source in node.after)]
+            waiting += [source for source in more if source not in seen]
+            seen.update(more)
+        return found
 
-
-def _ports(nodes: Mapping[str, NodeDef], start: Reference) -> dict[Reference, set[int]]:
-    """The conditions that a value hangs on, each with the results of its switches."""
-    found: dict[Reference, set[int]] = {}
-    waiting, seen = [start], {start}
-    while waiting:
-        name, place = waiting.pop()
-        node = nodes.get(name)
-        if node is None:
-            continue
-        if node.op in SWITCHES and len(node.inputs) == 2:
-            found.setdefault(_condition(nodes, node.inputs[1]), set()).add(place)
-        more = [*node.inputs, *((source, 0) for source in node.after)]
-        waiting += [source for source in more if source not in seen]
-        seen.update(more)
-    return found
+    def _open(self, merge: NodeDef) -> Ports | None:
+        """What both branches of a choice hang on beside its own condition, by which the same may be
+        asked again behind it; None of what is no choice of two.
+        """
+        if merge.name not in self._behind:
+            self._behind[merge.name] = None
+            chosen = self.branches(merge)
+            if chosen is not None:
+                ports: Ports = {}
+                for source in merge.inputs:
+                    for condition, places in self._ports(source).items():
+                        if condition != chosen[0]:
+                            ports.setdefault(condition, set()).update(places)
+                self._behind[merge.name] = ports
+        return self._behind[merge.name]
 
 
 def _condition(nodes: Mapping[str, NodeDef], source: Reference) -> Reference:

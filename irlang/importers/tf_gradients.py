@@ -8,7 +8,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.importers.tf_node import Node, Result, Row, is_open
-from irlang.importers.value import Value, integers
+from irlang.importers.value import Unsupported, Value, integers
 
 _SELU = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717  # scale and alpha
 
@@ -117,7 +117,23 @@ def _broadcast(n: Node) -> Result:
     return found
 
 
+def _offsets(n: Node) -> Result:
+    """Where each of some tensors begins along the axis that they are put together along."""
+    shapes = [n.known_ints(place) for place in range(1, len(n.x))]
+    (axis,) = np.ravel(n.known_ints(0))
+    sizes = [shape[axis] for shape in shapes]
+    if any(map(is_open, sizes[:-1])):
+        raise Unsupported("it adds up sizes that are left open")
+    found: list[Value | None] = []
+    for place, shape in enumerate(shapes):
+        begin = np.zeros(len(shape), np.int32)
+        begin[axis] = sum(sizes[:place])
+        found.append(n.const(begin, f"{n.outputs[0] or n.kind}_{place}"))
+    return found
+
+
 ROWS: dict[str, Row] = {
+    "ConcatOffset": _offsets,
     "ReluGrad": _where("greater", 0.0, _zero),
     "Relu6Grad": _relu6,
     "LeakyReluGrad": _where("greater", 0.0, _leaking),

@@ -16,7 +16,7 @@ from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.importers.handed import allowed
 from irlang.importers.sizes import Dim
-from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches, told
+from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, Choices, told
 from irlang.importers.tf_declared import attribute, declared, shape_of, size_name, told_shape
 from irlang.importers.tf_file import NodeDef, dtype, tensor
 from irlang.importers.tf_functions import CHOICE
@@ -60,6 +60,7 @@ class Walk(Unrolling):
         self.values: dict[Reference, Value | List | Broken] = {}
         self.inputs: dict[str, str] = {}  # names in the text, by those in the graph
         self._starts = assignments(self.by_name)
+        self._choices = Choices(self.by_name)
         self._symbols: dict[str, int] = {}
         self._twins: Twins = {}
         self._used = self._results_used()
@@ -279,7 +280,7 @@ class Walk(Unrolling):
 
     def _choice(self, node: NodeDef) -> None:
         """One of two values, by a condition: chosen here if that is known, else in the text."""
-        found = branches(self.by_name, node)
+        found = self._choices.branches(node)
         if found is None or 1 in self._used[node.name]:
             raise Unsupported("control flow is not supported, unless it is a choice of two")
         self._chosen(node, found)

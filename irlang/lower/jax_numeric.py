@@ -21,6 +21,13 @@ def _of_wide(row: Native) -> Native:
     )
 
 
+def _log_beta(call: Jax) -> Value | None:
+    """Of two numbers."""
+    x = call.input("x")
+    pair = [f"{call.text('x')}[..., {k}]" for k in range(2)]
+    return call.value(invoke("jax.scipy.special.betaln", *pair)) if x.shape[-1] == 2 else None
+
+
 def _nan_to_num(call: Jax) -> Value:
     ends = {key: call[key] if math.isfinite(call[key]) else None for key in ("posinf", "neginf")}
     return call.value(invoke("jnp.nan_to_num", call.input("x"), nan=call["nan"], **ends))
@@ -71,6 +78,7 @@ NUMERIC: dict[str, Native] = {
     "fresnel": _of_wide(Native("jax.scipy.special.fresnel", _fresnel)),
     "multigammaln": _of_wide(plain("jax.scipy.special.multigammaln", d="d")),
     "polygamma": _of_wide(Native("jax.scipy.special.polygamma", _polygamma)),
+    "log_beta": _of_wide(Native("jax.scipy.special.betaln", _log_beta)),
     "xlogy": plain("jax.scipy.special.xlogy"),
     "xlog1py": plain("jax.scipy.special.xlog1py"),
     "entr": plain("jax.scipy.special.entr"),

@@ -180,6 +180,11 @@ def _compress(call: Mx) -> Value | None:
     return MX.room(call, called("contrib.boolean_mask", x, keep))
 
 
+def _khatri_rao(call: Mx) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    return None if 0 in (*a.shape, *b.shape) else call.value(called("khatri_rao", a, b))
+
+
 def _add_n(call: Mx) -> Value | None:
     values = call.family("xs")
     same = all(value.shape == call.out.shape for value in values)
@@ -205,5 +210,6 @@ ARRAYS: dict[str, Native] = {
     "resize": row("contrib.BilinearResize2D", _resize),
     "scatter_slices": row("contrib.index_copy", _index_copy),
     "compress": row("contrib.boolean_mask", _compress, eager=True),
+    "khatri_rao": row("khatri_rao", _khatri_rao, constant=("a", "b")),
     "add_n": row("add_n", _add_n),
 }

@@ -122,6 +122,29 @@ def _tridiagonal(call: Tf) -> Value:
     )
 
 
+def _changes(call: Tf) -> list[Value] | None:
+    """It takes no image without elements."""
+    x = call.input("x")
+    return None if 0 in x.shape else named(call, invoke("tf.image.image_gradients", x))
+
+
+def _likeness(call: Tf) -> Value | None:
+    """It computes in f32."""
+    if call.out.dtype != "f32" or 0 in call.input("a").shape:
+        return None
+    options = {
+        name: call[given] if given == "size" else float(call[given])
+        for name, given in (
+            ("max_val", "max_value"),
+            ("filter_size", "size"),
+            ("filter_sigma", "sigma"),
+            ("k1", "k1"),
+            ("k2", "k2"),
+        )
+    }
+    return call.value(invoke("tf.image.ssim", call.input("a"), call.input("b"), **options))
+
+
 def _standard(call: Tf) -> Value | Sequence[Value] | None:
     """It takes no image without elements."""
     empty = 0 in call.input("x").shape[1:]
@@ -154,6 +177,13 @@ MATRICES: dict[str, Native] = {
     "image_standardization": Native("tf.image.per_image_standardization", _standard),
     "sobel_edges": _of_images("tf.image.sobel_edges", types=_OWN),
     "rgb_to_grayscale": _of_images("tf.image.rgb_to_grayscale"),
+    **{
+        name: plain(f"tf.image.{name}")
+        for name in ("rgb_to_yuv", "yuv_to_rgb", "rgb_to_yiq", "yiq_to_rgb")
+    },
+    "adjust_gamma": _of_images("tf.image.adjust_gamma", gamma="gamma", gain="gain"),
+    "image_gradients": Native("tf.image.image_gradients", _changes),
+    "ssim": Native("tf.image.ssim", _likeness),
     "rgb_to_hsv": _of_images("tf.image.rgb_to_hsv", types=_OWN),
     "hsv_to_rgb": _without_derivative(_of_images("tf.image.hsv_to_rgb", types=_OWN)),
     "adjust_saturation": _without_derivative(

@@ -11,7 +11,7 @@ from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 
-_PLAIN = "atan2 divide_no_nan multiply_no_nan xlogy xlog1py"
+_PLAIN = "atan2 divide_no_nan multiply_no_nan xlogy xlog1py xdivy"
 # Without kernels of 16 bits, or of one of the two types.
 _OF_WIDE = "lgamma digamma erfinv erfcinv ndtri"
 _SPECIAL = "expint spence dawsn"
@@ -48,6 +48,7 @@ NUMERIC: dict[str, Native] = {
     **{name: of_wide(plain(f"tf.math.special.{name}")) for name in _SPECIAL.split()},
     "gammainc": replace(of_wide(plain("tf.math.igamma")), constant=("a",)),
     "gammaincc": replace(of_wide(plain("tf.math.igammac")), constant=("a",)),
+    "log_beta": of_wide(plain("tf.math.lbeta")),
     "zeta": replace(of_wide(plain("tf.math.zeta")), constant=("s",)),
     "fresnel": of_wide(Native("tf.math.special.fresnel_sin, fresnel_cos", _fresnel)),
     "bessel_j": _bessel("tf.math.special", "j"),

@@ -102,6 +102,10 @@ def _frames(call: Tf) -> Value:
     return call.value(invoke("tf.signal.frame", call.input("x"), call["length"], call["step"]))
 
 
+def _overlap_add(call: Tf) -> Value:
+    return call.value(invoke("tf.signal.overlap_and_add", call.input("x"), call["step"]))
+
+
 def _shift(call: Tf) -> Value | None:
     logical = call["logical"] and call["direction"] == "right"
     if (logical and not call.out.dtype.startswith("u")) or call["too_far"] != "open":
@@ -210,6 +214,7 @@ PLACES: dict[str, Native] = {
     "unravel_index": Native("tf.unravel_index", _unravel),
     "sequence_mask": Native("tf.sequence_mask", _sequence_mask),
     "frames": Native("tf.signal.frame", _frames),
+    "overlap_add": Native("tf.signal.overlap_and_add", _overlap_add),
     "reverse_sequence": Native("tf.reverse_sequence", _reverse_sequence),
     "cross": Native("tf.linalg.cross", _cross),
     "trace": Native("tf.linalg.trace", _trace),

@@ -8,7 +8,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -107,6 +107,7 @@ def _histogram_place(call: Tf) -> Value | None:
 STATISTICS: dict[str, Native] = {
     "searchsorted": Native("tf.searchsorted", _searchsorted),
     "polyval": Native("tf.math.polyval", _polyval),
+    "zero_fraction": plain("tf.math.zero_fraction"),
     "count_nonzero": Native("tf.math.count_nonzero", _count),
     "bucketize": Native("tf.searchsorted", _bucketize),
     "bincount": Native("tf.math.bincount", _bincount),
