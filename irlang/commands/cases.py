@@ -19,10 +19,11 @@ def load_case(
     file: str, given: Sequence[str], bind: Sequence[str], model: str | None, seed: int
 ) -> Case:
     """The model of a file, or of a finding's folder. Inputs that are not given come from the file
-    beside it, or are drawn.
+    beside it, or are drawn, in the order that a definition wants.
     """
     from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case
+    from irlang.gen.lines import in_line
     from irlang.interp.values import initial_values, inputs
 
     arrays = load_inputs(given)
@@ -32,6 +33,8 @@ def load_case(
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = inputs(graph, seed, known), initial_values(graph, seed)
+    kept = in_line(graph, {**values, **params}, {}, catalog, seed)
+    values = {name: array if name in known else kept[name] for name, array in values.items()}
     return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
 
 

@@ -21,6 +21,7 @@ from irlang.docs.calls import calls
 from irlang.docs.gradients import has_gradient
 from irlang.docs.lowering import Lowering, lowerings
 from irlang.gen.draw import Limits
+from irlang.gen.lines import in_line
 from irlang.graph import Graph
 from irlang.interp import ensured, exact, reference, rounding
 from irlang.interp.balls import Ball
@@ -125,7 +126,8 @@ def _ensured(graphs: Sequence[Graph], catalog: Catalog) -> Cell:
         expansion = node.expansion(catalog)
         if not expansion.is_open:
             continue
-        values = {**inputs(graph, 0), **initial_values(graph, 0), **open_values(graph, 0, catalog)}
+        drawn = {**inputs(graph, 0), **initial_values(graph, 0)}
+        values = {**in_line(graph, drawn, {}, catalog, 0), **open_values(graph, 0, catalog)}
         found = run(graph, values, catalog)
         feeds = {formal: found[name] for formal, name in node.feeds().items()}
         results = {formal: found[name] for formal, name in node.results().items()}
@@ -162,7 +164,8 @@ def _evaluate(graph: Graph, catalog: Catalog, row: Row) -> bool:
         row.meanings["shape"] = Cell("!", "a valid call has no types")
         return False
     expansion = node.expansion(catalog)
-    given = {**inputs(graph, 0), **initial_values(graph, 0)}
+    drawn = {**inputs(graph, 0), **initial_values(graph, 0)}
+    given = in_line(graph, drawn, {}, catalog, 0)
     feeds = {formal: given[name] for formal, name in node.feeds().items()}
     results: dict[str, Values] = {}
     meanings: dict[str, Callable[[], Values]] = {
