@@ -11,8 +11,9 @@ Where a max, a min or a choice is not differentiable, one of its allowed gradien
 the first among equals, or with `ties="even"` equal shares. With `ties="any"` it is the first's too,
 but what decides is written so that rounding leaves it open at a tie: evaluated as balls, the
 gradient then encloses all that lies in the hull of the one-sided ones. With `ties="others"` all is
-chosen that `first` does not choose, and equals have equal shares: what is the same of both
-gradients is so of all that are allowed (`irlang.diff.totals`).
+chosen that `first` does not choose, and equals have equal shares; with `ties="shared"` equals of a
+reduction have such shares, and every other kink is open, as kinks may be chosen apart. What is the
+same of all these gradients is so of all that are allowed (`irlang.diff.totals`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from irlang.scope import Scope
 
 _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")
+_WIDE = ("any", "others", "shared")  # what is chosen at a kink is told as one of several
 _OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}  # what differs at a tie
 _BELOW, _LEVEL = eq.Const(-1.0), eq.Const(0.0)  # what is decided, and a tie
 _LARGE = 2.0**14  # what is as far apart as a number from that may be none of f16
@@ -269,7 +271,7 @@ class _Adjoint:
         names = dict(zip(_ARGUMENTS, expr.args, strict=False))
         texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
         slopes = [_derivative(text, {**names, "y": value}) if text else None for text in texts]
-        if self.ties in ("any", "others") and expr.function in ("max", "min"):
+        if self.ties in _WIDE and expr.function in ("max", "min"):
             slopes = [
                 self._beyond(slope) if slope is not None and self._bounded(argument) else slope
                 for slope, argument in zip(slopes, expr.args, strict=True)
@@ -293,7 +295,7 @@ class _Adjoint:
         The difference of two equal numbers is exact; what is only known about it is its sign where
         it is no tie.
         """
-        if self.ties not in ("any", "others") or not isinstance(expr, eq.Apply):
+        if self.ties not in _WIDE or not isinstance(expr, eq.Apply):
             return expr
         if expr.function == "sign" and self.ties == "others":
             right = apply(">=", *expr.args, eq.Const(0))
@@ -322,7 +324,7 @@ class _Adjoint:
         if expr.kind == "prod":
             inner = inner.times(self._others(expr, inner))
         elif expr.kind in ("max", "min"):
-            if self.ties in ("even", "others") or not self._flat(expr):
+            if self.ties in ("even", "others", "shared") or not self._flat(expr):
                 value = self._value(expr, context, equation, whole)
                 equal = apply("==", expr.body, value)
                 counted = apply("==", self.work.refreshed(expr.body), value)

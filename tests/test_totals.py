@@ -26,7 +26,7 @@ def _judged(call: str, x: Array, got: Sequence[float]) -> Verdict:
     return found
 
 
-_WAYS = ("any", "first", "others")
+_WAYS = ("any", "first", "others", "shared")
 TIED, LONE = [3, 3, 1, 3], [3, 2, 1, 0]
 # A call, what it is fed, and gradients of twice its sum: those that are allowed, and others.
 CASES = {
@@ -40,6 +40,10 @@ CASES = {
         "subtract(reduce_max(x), reduce_min(x))", [1, 1], ([0, 0], [2, -2]), ([2, 0],),
     ),
     "a kink": ("relu(x)", [0, 0, 1], ([0, 0, 2], [2, 2, 2], [0, 2, 2]), ()),
+    "kinks that are chosen apart": (  # as between two equal elements and behind one that is not
+        "add(maximum(0.0, subtract(1.0, abs(x))), maximum(0.0, subtract(1.0, abs(add(x, -1.0)))))",
+        [0], ([2], [0], [1]), (),
+    ),
     "kinks that make none": ("subtract(relu(x), relu(negate(x)))", [0, 0], ([0, 0], [4, 2]), ()),
     "ties of other numbers": (  # what is not the same of all is not held against anything
         "reduce_max(multiply(x, maximum(x, 1.0)))", [1, 1], ([2, 0], [4, 0], [2, 2]), (),

@@ -6,11 +6,13 @@ a framework that gives every one of them the whole is wrong, though each element
 
 What is the same of all allowed gradients is found by two of them, that choose differently wherever
 there is a choice (`ties` of `irlang.adjoint`): where both have the same sum, that hangs on no
-choice. Where a function has a kink, as relu has at 0, their sums differ, and nothing is said.
+choice. Where a function has a kink, as relu has at 0, their sums differ, and nothing is said;
+nor is it of a sum that kinks allow which are chosen apart from one another.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -44,16 +46,21 @@ def _wrong(names: list[str], got: Mapping[str, Array], choose: Choose) -> Iterat
     """The gradients whose sum is none that is allowed, and what to say of them."""
     every, first = choose("any"), choose("first")
     chosen = [n for n in names if n in first and np.any(first[n].bound < every[n].bound)]
-    others = choose("others") if chosen else {}
+    others, shared = (choose("others"), choose("shared")) if chosen else ({}, {})
     for name in chosen:
         one, other = _total(first[name]), _total(others[name])
         sum_ = float(np.sum(got[name], dtype=np.float64))
         off = one[1] + other[1]
         with np.errstate(invalid="ignore"):
             same, far = abs(one[0] - other[0]) <= off, abs(sum_ - one[0]) > 2 * off
-        if np.isfinite(off) and same and far:
+        if np.isfinite(off) and same and far and _beyond(sum_, *_total(shared[name])):
             said = f"the gradient adds up to {sum_:.8g}, not to {one[0]:.8g}"
             yield name, f"{said}, whatever is chosen at ties"
+
+
+def _beyond(number: float, value: float, radius: float) -> bool:
+    """Whether a number is none that a ball holds."""
+    return math.isfinite(radius) and abs(number - value) > 2 * radius
 
 
 def _total(ball: Ball) -> tuple[float, float]:
