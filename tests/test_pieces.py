@@ -115,7 +115,7 @@ def test_operators_of_which_there_is_no_idiom_are_composed() -> None:
 
 
 def test_operators_without_an_idiom_have_no_pieces() -> None:
-    assert not list(pieces(Settings((), 3, ops=("lstm",)), 0, builtin(), lambda _: True))
+    assert not list(pieces(Settings((), 3, ops=("conv_lstm",)), 0, builtin(), lambda _: True))
 
 
 @pytest.mark.parametrize("together", [1, 6])
