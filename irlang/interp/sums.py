@@ -36,6 +36,7 @@ class Sums(Singles):
     _met_run = False  # whether a sum was of results of a recurrence
     _kept_runs = False  # whether these are not taken apart
     _comparing = False  # whether both terms of two sums are compared
+    _apart = 0  # functions that were taken apart
     _by_share = False  # whether what rounding does is told as a share of a number, not as its most
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
 
@@ -51,11 +52,12 @@ class Sums(Singles):
         key = "sum", self.here(expr, box, facts), depth, self._kept_runs
         found = self._proved.get(key)
         if found is not None:
-            self._work += found[2]  # it costs what it is made of, as values do
+            self._work += found[2]  # it costs as if it were taken apart again
+            self._apart += found[2]
         else:
-            met, self._met_run, before = self._met_run, False, self._work
+            met, self._met_run, before = self._met_run, False, self._apart
             made = self._sum_of(expr, box, facts, depth)
-            found = made, self._met_run, self._work - before, box, facts
+            found = made, self._met_run, self._apart - before, box, facts
             self._proved[key] = found
             self._met_run = met
         self._met_run = self._met_run or found[1]
@@ -124,6 +126,7 @@ class Sums(Singles):
                 return None
             times = other.constant if function == "*" else 1 / other.constant
             made = Sum({}).plus(one, times)
+        self._apart += 1
         size = self.interval(expr, box, facts)
         if not size.finite:
             return None
