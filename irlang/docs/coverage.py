@@ -126,8 +126,7 @@ def _ensured(graphs: Sequence[Graph], catalog: Catalog) -> Cell:
         expansion = node.expansion(catalog)
         if not expansion.is_open:
             continue
-        drawn = {**inputs(graph, 0), **initial_values(graph, 0)}
-        values = {**in_line(graph, drawn, {}, catalog, 0), **open_values(graph, 0, catalog)}
+        values = {**_drawn(graph, catalog), **open_values(graph, 0, catalog)}
         found = run(graph, values, catalog)
         feeds = {formal: found[name] for formal, name in node.feeds().items()}
         results = {formal: found[name] for formal, name in node.results().items()}
@@ -157,6 +156,11 @@ def _document(op: ast.Op) -> None:
     latex.displays(mathematics(op))
 
 
+def _drawn(graph: Graph, catalog: Catalog) -> Values:
+    """The inputs and parameters, in the order that definitions want."""
+    return in_line(graph, {**inputs(graph, 0), **initial_values(graph, 0)}, {}, catalog, 0)
+
+
 def _evaluate(graph: Graph, catalog: Catalog, row: Row) -> bool:
     """Tries a call in the meanings that give values; False where its values were refused."""
     node = graph.nodes[0]
@@ -164,8 +168,7 @@ def _evaluate(graph: Graph, catalog: Catalog, row: Row) -> bool:
         row.meanings["shape"] = Cell("!", "a valid call has no types")
         return False
     expansion = node.expansion(catalog)
-    drawn = {**inputs(graph, 0), **initial_values(graph, 0)}
-    given = in_line(graph, drawn, {}, catalog, 0)
+    given = _drawn(graph, catalog)
     feeds = {formal: given[name] for formal, name in node.feeds().items()}
     results: dict[str, Values] = {}
     meanings: dict[str, Callable[[], Values]] = {

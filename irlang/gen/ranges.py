@@ -48,8 +48,8 @@ def demands(
     (`irlang.gen.lines`): places that ascend are not all the same. None where that does not help.
     """
     orders = pattern(instance.binding.op).orders
-    open_to_it = [one for one, _ in instance.deferred if any(one is order for order in orders)]
-    for left in ([], *([one] for one in open_to_it), open_to_it):
+    own = [one for one, _ in instance.deferred if any(one is order for order in orders)]
+    for left in ([], *([one] for one in own), *([own] if len(own) > 1 else [])):
         kept = [c for one, c in instance.deferred if not any(one is other for other in left)]
         found = _demands(instance, kept, first, numbers)
         if found is not None:

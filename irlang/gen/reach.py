@@ -22,8 +22,10 @@ def reach(graph: Graph, name: str, definitions: Definitions) -> Range | None:
     """The least and the largest number that a computed value has, both included; None of a value
     that is given, or that is not of whole numbers.
     """
+    if graph.values[name].kind != "int":
+        return None
     part = cone(graph, [name])
-    if not part.nodes or DTYPES[graph.values[name].dtype].kind != "int":
+    if not part.nodes:
         return None
     made = {value for node in part.nodes for value in node.outputs}
     read = {value for node in part.nodes for value in node.operands()}
@@ -49,7 +51,6 @@ def _any(given: Any) -> Any:
 
 
 def _all(info: TensorInfo) -> Range | None:
-    kind = DTYPES[info.dtype].kind
-    if kind == "real":
+    if info.kind == "real":
         return -DTYPES[info.dtype].largest, DTYPES[info.dtype].largest
-    return integer_range(info.dtype) if kind == "int" else None
+    return integer_range(info.dtype) if info.kind == "int" else None

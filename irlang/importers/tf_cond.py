@@ -16,14 +16,12 @@ MERGES = frozenset({"Merge", "RefMerge"})
 LOOPS = frozenset({"NextIteration", "RefNextIteration"})
 
 Reference = tuple[str, int]
+Ports = dict[Reference, set[int]]  # results of switches, by their condition
 
 _CALLED = {
     "Greater": ">", "GreaterEqual": ">=", "Less": "<", "LessEqual": "<=", "Equal": "==",
     "NotEqual": "!=", "LogicalNot": "not", "Identity": "copy",
 }  # fmt: skip
-
-
-Ports = dict[Reference, set[int]]  # results of switches, by their condition
 
 
 class Choices:
@@ -47,10 +45,10 @@ class Choices:
                 return (condition, one, other) if 1 in ports else (condition, other, one)
         return None
 
-    def _ports(self, start: Reference) -> Ports:
-        """The conditions that a value hangs on, each with the results of its switches."""
+    def _ports(self, *starts: Reference) -> Ports:
+        """The conditions that values hang on, each with the results of its switches."""
         found: Ports = {}
-        waiting, seen = [start], {start}
+        waiting, seen = [*starts], {*starts}
         while waiting:
             name, place = waiting.pop()
             node = self._nodes.get(name)
@@ -76,11 +74,8 @@ class Choices:
             self._behind[merge.name] = None
             chosen = self.branches(merge)
             if chosen is not None:
-                ports: Ports = {}
-                for source in merge.inputs:
-                    for condition, places in self._ports(source).items():
-                        if condition != chosen[0]:
-                            ports.setdefault(condition, set()).update(places)
+                ports = self._ports(*merge.inputs)
+                del ports[chosen[0]]
                 self._behind[merge.name] = ports
         return self._behind[merge.name]
 

@@ -116,11 +116,10 @@ def spell(
                 if apart is not None and info.kind == "real":
                     values[name] = apart(values[name], name)
     read = {name for node in graph.nodes for name in node.operands()}
-    for name in sorted(
-        {*graph.inputs, *graph.params} - read
-    ):  # which a program is given all the same
-        if DTYPES[graph.values[name].dtype].stored:
-            body.unsupported[name] = f"{name}: {_kept(graph.values[name].dtype)}"
+    for name in sorted({*graph.inputs, *graph.params} - read):  # a program is given it all the same
+        dtype = graph.values[name].dtype
+        if DTYPES[dtype].stored:
+            body.unsupported[name] = f"{name}: {_kept(dtype)}"
     _spread(graph, body.constant)
     return body
 

@@ -133,14 +133,10 @@ def _likeness(call: Tf) -> Value | None:
     if call.out.dtype != "f32" or 0 in call.input("a").shape:
         return None
     options = {
-        name: call[given] if given == "size" else float(call[given])
-        for name, given in (
-            ("max_val", "max_value"),
-            ("filter_size", "size"),
-            ("filter_sigma", "sigma"),
-            ("k1", "k1"),
-            ("k2", "k2"),
-        )
+        "max_val": float(call["max_value"]),
+        "filter_size": call["size"],
+        "filter_sigma": float(call["sigma"]),
+        **{name: float(call[name]) for name in ("k1", "k2")},
     }
     return call.value(invoke("tf.image.ssim", call.input("a"), call.input("b"), **options))
 
