@@ -595,7 +595,29 @@ def test_what_hangs_on_variables_alone_is_a_result_too() -> None:
     nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
     made = tf_model.translate(nodes, "g", "d")
     assert made.outputs == ("cost",)
-    assert "Of variables alone, and not translated: penalty, positive." in made.text
+    assert "Beside the results, and not translated: penalty, positive." in made.text
+
+
+def test_what_a_variable_becomes_by_an_input_is_a_result_and_by_a_gradient_is_none() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        w = V1.Variable(tf.ones([3]), name="w", use_resource=False)
+        centre = V1.Variable(tf.zeros([3]), name="centre", use_resource=False, trainable=False)
+        cost = tf.reduce_sum(tf.multiply(x, w), name="cost")
+        moved = tf.divide(tf.reduce_sum(x - centre, 0), tf.reduce_sum(x), name="moved")
+        V1.assign_sub(centre, moved)
+        (slope,) = V1.gradients(cost, [w.value()])
+        V1.assign_sub(w, tf.multiply(slope, 0.1, name="step"))
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    assert tf_model.translate(nodes, "g", "d").outputs == ("cost", "moved")
+    with graph.as_default():
+        places = tf.cast(tf.where(x[0] > 0), tf.float32)  # of a size that depends on values
+        V1.assign_add(centre, tf.reduce_sum(places) * tf.ones([3]))
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = tf_model.translate(nodes, "g", "d")
+    assert made.outputs == ("cost",)
+    assert "Beside the results, and not translated: moved, mul." in made.text
 
 
 def test_an_input_without_a_rank_is_named_beside_what_it_breaks() -> None:

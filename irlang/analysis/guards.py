@@ -27,6 +27,7 @@ from irlang.parser import parse
 
 _MOST_COMPARED = 200  # calls between the first that an edit changes and the last
 _MORE = 0.25  # seconds for the next call that is wrong by itself, once a guard is found
+_MOST_MORE = 6.0  # seconds for all of those: calls that a model has by the dozen are mended alike
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
 
 
@@ -89,7 +90,7 @@ def guards_of(
     for node in _in_order(subject, before):
         names = (node.name, PREFIX + node.name)
         by_itself = any(n in before and not before[n].after for n in names)
-        until = max(deadline, extended) if by_itself else deadline
+        until = max(deadline, min(extended, deadline + _MOST_MORE)) if by_itself else deadline
         # an edit may have changed the name of a call inside the same statement: it is not settled
         own = {
             n for n in names if n in unsafe_now or (n in before.keys() - calls and n not in guards)

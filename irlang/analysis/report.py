@@ -231,11 +231,15 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
         lines.append(
             "No ways out were tried: each means an analysis like this one. --fix tries them."
         )
+    if not found.gradient and (subject.graph.loss is not None or subject.graph.params):
+        lines.append("Gradients were not analysed: --gradient does that.")
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
         ways = "this change" if len(guards) == 1 else f"these {len(guards)} changes"
         where = " on that text" if imported else ""
-        lines.append(f"irlang analyze --fix{where} makes {ways}.")
+        more = any(not (r.guard or r.because) for r in found.reports)
+        longer = ", and looks longer for others" if more else ""
+        lines.append(f"irlang analyze --fix{where} makes {ways}{longer}.")
     if imported and found.reports:
         told = f"Lines are those of the text that `irlang import {name}` writes."
         lines.insert(len(lines) - bool(guards), told)

@@ -58,7 +58,7 @@ class Verdicts:
     safe: the points that were proved safe. granted: what calls require of numbers and are taken to
     have. left_open: the calls of which a definition leaves open which integers some numbers become.
     tried: whether guards were, for which a model has to be analysed anew; not where that takes too
-    long.
+    long. gradient: whether the gradients were analysed.
     """
 
     subject: Subject
@@ -68,6 +68,7 @@ class Verdicts:
     tried: bool = True
     granted: tuple[Granted, ...] = ()
     left_open: tuple[str, ...] = ()
+    gradient: bool = False
 
     def __str__(self) -> str:
         """As `irlang analyze` shows it."""
@@ -146,7 +147,9 @@ def verdicts(
     named = {report.point.node for report in reports}
     safe = tuple(p for p in found.points if p.status == "safe" and p.node not in named & lost)
     took_all = time.monotonic() - start
-    return Verdicts(subject, tuple(reports), safe, took_all, tried, found.granted, found.left_open)
+    return Verdicts(
+        subject, tuple(reports), safe, took_all, tried, found.granted, found.left_open, gradient
+    )
 
 
 def _next_to_zero(

@@ -46,13 +46,13 @@ class Walk(Unrolling):
         writer: Writer,
         sizes: Mapping[str, int],
         *,
-        of_variables: bool = True,
+        beside: bool = True,
     ) -> None:
         super().__init__(nodes)
         self.nodes = nodes
         self.writer = writer
         self.sizes = sizes
-        found = results(nodes, of_variables=of_variables)
+        found = results(nodes, beside=beside)
         # what a loop leaves over, and nothing reads, is a result where there is no other
         self.wanted = [name for name in found if not self._left_over(name)] or found
         self.live = live(self.by_name, self.wanted)

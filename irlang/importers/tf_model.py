@@ -79,10 +79,8 @@ def translate(
         made = _written(nodes, title, catalog or builtin(), data, {**bound, **sizes})
         if isinstance(made, Imported):
             return made
-        # what hangs on variables alone is seldom what the graph is for: it is left out for a fault
-        less = _written(
-            nodes, title, catalog or builtin(), data, {**bound, **sizes}, of_variables=False
-        )
+        # what is beside the results is seldom what the graph is for: it is left out for a fault
+        less = _written(nodes, title, catalog or builtin(), data, {**bound, **sizes}, beside=False)
         return less if isinstance(less, Imported) else made
 
     made = settle(open_, _rounds(_alike(open_, attempt)), attempt)
@@ -100,12 +98,12 @@ def _written(
     data: str,
     sizes: Mapping[str, int],
     *,
-    of_variables: bool = True,
+    beside: bool = True,
     partly: bool = False,
 ) -> Imported | list[Diagnostic]:
     """The graph as text for some sizes, or what is wrong with it."""
     writer = Writer(catalog, data)
-    walk = Walk(nodes, writer, sizes, of_variables=of_variables)
+    walk = Walk(nodes, writer, sizes, beside=beside)
     outputs = walk.run()
     missing: tuple[Diagnostic, ...] = ()
     if partly and may_be_left_out(walk.problems):
@@ -115,9 +113,9 @@ def _written(
         return walk.problems
     name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
     doc = "A TensorFlow graph."
-    left = [] if of_variables else sorted(set(results(nodes)) - set(walk.wanted))
+    left = [] if beside else sorted(set(results(nodes)) - set(walk.wanted))
     if left:
-        doc += f"\n\nOf variables alone, and not translated: {', '.join(left[:_MOST_NAMED])}"
+        doc += f"\n\nBeside the results, and not translated: {', '.join(left[:_MOST_NAMED])}"
         doc += ", …" if len(left) > _MOST_NAMED else "."
     text = writer.text(name, doc, outputs)
     free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}

@@ -2,7 +2,8 @@
 variables, summaries and files, and does not say what its results are.
 
 Results are the nodes that depend on an input or a variable and that nothing goes on to use but
-gradients and summaries. What leads to a result is read; the rest is not.
+gradients and summaries; and what variables become by an input, like the centres of classes that
+are moved towards it, though not by gradients. What leads to a result is read; the rest is not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _STATE = re.compile(
 )
 # What shows values, or has none.
 _SHOWN = re.compile(r"(.*Summary.*|NoOp|Assert|PrintV2|LogMatchingDeadNodes|Abort)")
+_SHOWN_OR_STATE = re.compile(f"{_SHOWN.pattern}|{_STATE.pattern}")
 _BACKWARD = re.compile(r"(^|/)gradients(_\d+)?(/|$)")
 # What is no result by itself, for it computes nothing.
 _PASSED = frozenset(
@@ -36,17 +38,19 @@ _PASSED = frozenset(
 _OF_SHAPES = frozenset({"Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike"})
 
 
-def results(nodes: Sequence[NodeDef], *, of_variables: bool = True) -> list[str]:
+def results(nodes: Sequence[NodeDef], *, beside: bool = True) -> list[str]:
     """The names of the nodes that are results, in their order.
 
-    of_variables: also those that hang on variables alone, like a penalty that nothing adds to a
-    loss; where the graph has no input, these are all that there are.
+    beside: also what variables become, and what hangs on variables alone, like a penalty that
+    nothing adds to a loss; where the graph has no input, these are all that there are.
     """
     by_name = {node.name: node for node in nodes}
-    kinds = INPUTS | VARIABLES if of_variables else INPUTS
+    kinds = INPUTS | VARIABLES if beside else INPUTS
     if not any(node.op in INPUTS for node in nodes):
         kinds = VARIABLES
     fed = _dependent(nodes, kinds)
+    back = _dependent_on({node.name for node in nodes if _backward(node)}, nodes)
+    kept = _dependent(nodes, INPUTS) - back if beside else set[str]()
     users: dict[str, list[NodeDef]] = {}
     for node in nodes:
         for name, _ in node.inputs:
@@ -55,7 +59,8 @@ def results(nodes: Sequence[NodeDef], *, of_variables: bool = True) -> list[str]
     for node in nodes:
         if node.name not in fed or _unread(node) or _passes(node, by_name):
             continue
-        if all(_SHOWN.fullmatch(user.op) or _backward(user) for user in users.get(node.name, ())):
+        ends = _SHOWN_OR_STATE if node.name in kept else _SHOWN
+        if all(ends.fullmatch(user.op) or _backward(user) for user in users.get(node.name, ())):
             found.append(node.name)
     return found
 
@@ -74,7 +79,11 @@ def live(by_name: Mapping[str, NodeDef], wanted: Sequence[str]) -> set[str]:
 
 def _dependent(nodes: Sequence[NodeDef], kinds: Set[str]) -> set[str]:
     """The nodes that depend on one of some operators."""
-    starts = [node.name for node in nodes if node.op in kinds]
+    return _dependent_on({node.name for node in nodes if node.op in kinds}, nodes)
+
+
+def _dependent_on(starts: Set[str], nodes: Sequence[NodeDef]) -> set[str]:
+    """The nodes that depend on one of some nodes by its numbers, and these themselves."""
     users: dict[str, list[str]] = {}
     for node in nodes:
         for name, _ in node.inputs:
