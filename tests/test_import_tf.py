@@ -617,7 +617,7 @@ def test_what_a_variable_becomes_by_an_input_is_a_result_and_by_a_gradient_is_no
     nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
     made = tf_model.translate(nodes, "g", "d")
     assert made.outputs == ("cost",)
-    assert "Beside the results, and not translated: moved, mul." in made.text
+    assert "Beside the results, and not translated: moved, mul_1." in made.text
 
 
 def test_an_input_without_a_rank_is_named_beside_what_it_breaks() -> None:
