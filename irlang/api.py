@@ -25,11 +25,12 @@ from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES
+from irlang.gen.lines import drawn
 from irlang.graph import Graph
 from irlang.interp.draws import open_values
 from irlang.interp.program import run
 from irlang.interp.shape import check as check_file
-from irlang.interp.values import initial_values, inputs, require_memory
+from irlang.interp.values import initial_values, require_memory
 from irlang.parser import parse
 from irlang.parser.printer import print_statement
 from irlang.parser.source import read_source
@@ -62,11 +63,8 @@ class Model:
 
     def values(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """Values of inputs, parameters and what is left open: given, drawn or initialised."""
-        return {
-            **inputs(self.graph, seed, given),
-            **initial_values(self.graph, seed),
-            **open_values(self.graph, seed, self.catalog),
-        }
+        values, params = drawn(self.graph, self.catalog, seed, given)
+        return {**values, **params, **open_values(self.graph, seed, self.catalog)}
 
     def run(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """The oracle's outputs by name, rounded to their own types.
@@ -87,12 +85,8 @@ class Model:
         """Every output judged on every target."""
         from irlang.diff.runner import Case, Session
 
-        case = Case(
-            self.graph,
-            inputs(self.graph, seed, given),
-            initial_values(self.graph, seed),
-            self.catalog,
-        )
+        values, params = drawn(self.graph, self.catalog, seed, given)
+        case = Case(self.graph, values, params, self.catalog)
         with Session(targets) as session:
             outcome = session.compare([case])[0]
         if outcome.refusal is not None:

@@ -79,3 +79,16 @@ def test_an_operator_shows_itself() -> None:
 def test_an_operator_of_ones_own() -> None:
     text = "op twice(x: f32[N]) -> y: f32[N] {\n  y[n] = 2 * x[n]\n}"
     assert "2 · x[n]" in str(irlang.op("twice", text))
+
+
+def test_values_are_drawn_in_the_order_that_a_definition_wants() -> None:
+    call = "sparse_to_dense(places, v; rows = 4, columns = 4)"
+    text = (
+        "nnir 1\n\nmodel m(places: i64[5, 2] in [0, 3], v: f32[5]) -> y: f32[4, 4] {\n"
+        f"  y = {call}\n}}\n"
+    )
+    model = irlang.loads(text)
+    for seed in range(5):
+        assert np.count_nonzero(model.run(seed=seed)["y"]) == 5
+    with pytest.raises(irlang.InvalidInput, match="ascend"):
+        model.run({"places": np.zeros((5, 2), np.int64)})

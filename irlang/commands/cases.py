@@ -23,8 +23,7 @@ def load_case(
     """
     from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case
-    from irlang.gen.lines import in_line
-    from irlang.interp.values import initial_values, inputs
+    from irlang.gen.lines import drawn
 
     arrays = load_inputs(given)
     finding = Path(file) / "finding.nnir"
@@ -32,9 +31,7 @@ def load_case(
         file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**_inputs_beside(file, graph), **arrays}
-    values, params = inputs(graph, seed, known), initial_values(graph, seed)
-    kept = in_line(graph, {**values, **params}, {}, catalog, seed)
-    values = {name: array if name in known else kept[name] for name, array in values.items()}
+    values, params = drawn(graph, catalog, seed, known)
     return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
 
 

@@ -43,16 +43,13 @@ def command(
 ) -> int:
     """Run a model: inputs are drawn from their ranges unless they are given."""
     from irlang.commands.loading import load_inputs, load_model
+    from irlang.gen.lines import drawn
     from irlang.interp.draws import open_values
-    from irlang.interp.values import initial_values, inputs
 
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
-    values = {
-        **inputs(graph, seed, arrays),
-        **initial_values(graph, seed),
-        **open_values(graph, seed, catalog),
-    }
+    values, params = drawn(graph, catalog, seed, arrays)
+    values |= {**params, **open_values(graph, seed, catalog)}
     results = (
         _on_target(graph, catalog, values, target, grad, file)
         if target

@@ -21,14 +21,13 @@ from irlang.docs.calls import calls
 from irlang.docs.gradients import has_gradient
 from irlang.docs.lowering import Lowering, lowerings
 from irlang.gen.draw import Limits
-from irlang.gen.lines import in_line
+from irlang.gen.lines import drawn
 from irlang.graph import Graph
 from irlang.interp import ensured, exact, reference, rounding
 from irlang.interp.balls import Ball
 from irlang.interp.draws import open_values
 from irlang.interp.plain import load
 from irlang.interp.program import run
-from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import tables
 from irlang.mathematics import latex
 from irlang.mathematics.definition import mathematics
@@ -158,7 +157,8 @@ def _document(op: ast.Op) -> None:
 
 def _drawn(graph: Graph, catalog: Catalog) -> Values:
     """The inputs and parameters, in the order that definitions want."""
-    return in_line(graph, {**inputs(graph, 0), **initial_values(graph, 0)}, {}, catalog, 0)
+    values, params = drawn(graph, catalog, 0)
+    return {**values, **params}
 
 
 def _evaluate(graph: Graph, catalog: Catalog, row: Row) -> bool:

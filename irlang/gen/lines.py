@@ -25,7 +25,7 @@ from irlang.gen.spoilt import alone, broken_by
 from irlang.graph import Graph, Node
 from irlang.instance import Instance
 from irlang.interp.draws import generator
-from irlang.interp.values import inputs
+from irlang.interp.values import initial_values, inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LEAST, _MOST = 0.05, 1.0  # what a share is made of: no edge of a type stands in the way of a sum
@@ -53,6 +53,19 @@ def in_line(
             if reads(node.op, wanted) and breaks(node, wanted, found, catalog):
                 found.update(_arranged(graph, node, wanted, found, catalog, seed))
     return found
+
+
+def drawn(
+    graph: Graph, catalog: Catalog, seed: int, given: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The values of inputs, given or drawn in the order that definitions want, and of parameters.
+
+    Raises `run.*` where a given one is no input, or does not fit.
+    """
+    known = dict(given or {})
+    values, params = inputs(graph, seed, known), initial_values(graph, seed)
+    kept = in_line(graph, {**values, **params}, {}, catalog, seed)
+    return {n: array if n in known else kept[n] for n, array in values.items()}, params
 
 
 def can_be_in_line(
