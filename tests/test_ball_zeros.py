@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,3 +62,19 @@ def test_a_sum_of_products_is_open_where_its_start_decides(
     operands = {"a": [left], "b": [[number] for number in right]}
     sign, open_ = _sign(declared, "matmul(a, b)", operands)
     assert open_ or possible == {sign}
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+@pytest.mark.parametrize(
+    ("call", "there"), [("exp(x)", -1), ("sigmoid(x)", -1), ("softplus(x)", -1), ("erfc(x)", 1)]
+)
+def test_a_limit_of_zero_is_exact_and_what_is_near_it_is_not(
+    call: str, there: int, size: int
+) -> None:
+    """The first is exp(-inf) of IEEE 754-2019, 9.2.1; what underflows may be flushed, or not."""
+    made = case(f"x: f64[{size}]", call, "f64")
+    for far, exact in ((np.inf, True), (600.0, False)):
+        made.inputs["x"] = np.full(size, there * far)
+        found = balls(made.graph, made.inputs, made.catalog, precision(made.graph), STANDARD)["y"]
+        assert np.all(found.value < 1e-250)
+        assert np.all((np.broadcast_to(found.bound, size) == 0) == exact)

@@ -149,9 +149,10 @@ class BallFunctions(BallArithmetic, BallDecisions):
             return self._of_integers(value, args)
         slack = 0.0 if a.radius is None else self._slack(function, a, value)
         found = self.rounded(value, slack, self.allowed(function))
-        origin = exactly(a, is_zero) & (value == 0)  # of which no library is unsure
-        if np.any(origin):
-            found.radius = np.where(origin, 0.0, found.bound)
+        # at the origin no library is unsure, nor of a limit (IEEE 754-2019, 9.2.1: exp(-inf) is 0)
+        sure = (exactly(a, is_zero) | exactly(a, np.isinf)) & (value == 0)
+        if np.any(sure):
+            found.radius = np.where(sure, 0.0, found.bound)
         return found
 
     def _slack(self, function: str, a: Ball, value: Any) -> Any:

@@ -201,7 +201,7 @@ def _compiled(name: str) -> str:
     lines += [
         "    slack = np.inf if (r == np.inf) | (slack != slack) | (v != v) else slack",
         "    slack = slack if r != 0.0 else 0.0",
-        "    sure = (r == 0.0) & (a == 0.0) & (v == 0.0)",
+        "    sure = (r == 0.0) & ((a == 0.0) | (abs(a) == np.inf)) & (v == 0.0)",
         "    slack += own(abs(v) + slack, place, absolute, least)",
         "    slack = 0.0 if sure else bounded(v, slack, abs(v), largest)",
         f"    return v, {_overflown(row)}",
