@@ -168,6 +168,18 @@ def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
         assert not admitted(target, "gather", "gather.in_range")
 
 
+def test_the_tensorflow_lite_of_a_release_is_a_mode_of_it() -> None:
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    found = describe("tf-2.4:tflite")
+    assert (found.version, found.share, found.worker.framework) == ("2.4.0", 4, "tflite")
+    assert found.worker.python != describe("tflite").worker.python
+    assert "def converted(" in str(small(LAYERS, "tf-2.4:tflite").code)
+    pretend(OLD)
+    for name in ("ort-1.15:tflite", "ort-1.15:onnx-reference", "tf-2.4:onnx-reference"):
+        with pytest.raises(InvalidInput, match="there is no target"):
+            describe(name)
+
+
 LAYERS = """nnir 1
 model m(x: f32[2, 3, 5, 5], w: f32[4, 3, 3, 3]) -> y: f32[2, 4, 3, 3] {
   y = relu(conv(x, w); negative_slope = 0.1, max_value = 2)

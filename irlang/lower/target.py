@@ -281,7 +281,8 @@ KIN = {
             says_no="not supported by the native TFLite runtime|neither a custom op nor a flex op"
             "|ops in the model are custom ops|only supports|Invalid tensor size"
             # of what has no elements
-            "|for empty input|Depth of filter must not be 0|'arith.constant' op requires zero",
+            "|for empty input|Tensor is unallocated|Depth of filter must not be 0"
+            "|'arith.constant' op requires zero",
         ),
     ),
 }
@@ -353,10 +354,19 @@ def describe(name: str) -> Description:
         return _described(name, row, "", row.usual, None)
     if row is not None and colon + behind in row.modes:
         return _described(name, row, behind, row.modes[colon + behind], own)
+    if own and behind in inside(own.framework):
+        return _described(name, row, behind, KIN[behind][1], own)
     known = names()
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     help_ = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
     raise fail("usage.target", f"there is no target `{name}`", help=help_)
+
+
+def inside(framework: str) -> list[str]:
+    """The targets that come with a framework and have a name of their own: modes of one that is
+    added.
+    """
+    return [name for name, (own, mode) in KIN.items() if own == framework and not mode.packages]
 
 
 def describe_added(own: Added) -> Description:
@@ -390,7 +400,7 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         reason = "no C++ compiler is found: install g++ or clang++, or set CXX"
     worker = pool.Target(
         name, options=mode.options, patience=mode.patience, environment=mode.environment,
-        framework=name if name in KIN else f"{row.name}:{key}" if key else row.name,
+        framework=key if key in KIN else f"{row.name}:{key}" if key else row.name,
     )  # fmt: skip
     if own:
         worker = own.on(worker)
