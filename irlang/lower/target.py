@@ -282,7 +282,9 @@ KIN = {
             "|ops in the model are custom ops|only supports|Invalid tensor size"
             # of what has no elements
             "|for empty input|Tensor is unallocated|Depth of filter must not be 0"
-            "|'arith.constant' op requires zero",
+            "|'arith.constant' op requires zero"
+            # of element types that it has not
+            "|Failed to convert element type|invalid TFLite type",
         ),
     ),
 }
