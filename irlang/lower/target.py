@@ -128,7 +128,12 @@ _NO_SYMBOL = (
     "|missing 1 required positional argument|no inputs in computation graph"
 )
 # With the operators that it has not, or not for tensors whose sizes are not known.
-_UNCONVERTED = "OpConversionFailure|Unsupported operation of type|doesn't support .* with dynamic"
+_UNCONVERTED = (
+    "OpConversionFailure|Unsupported operation of type|doesn't support .* with dynamic"
+    "|does not support the following ONNX operations|Element type of data input must be"
+)
+# A function that came later.
+_NO_JAX_FUNCTION = r"module 'jax\S*' has no attribute"
 ROWS = {
     row.name: row
     for row in (
@@ -185,13 +190,14 @@ ROWS = {
         ),
         Row(
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
-            piecewise=True,
+            piecewise=True, says_no=_NO_JAX_FUNCTION,
             modes={
                 ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=3.0,
-                             plain=""),
+                             says_no=_NO_JAX_FUNCTION, plain=""),
                 **{
                     mode: Mode(
                         f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0, piecewise=True,
+                        says_no=_NO_JAX_FUNCTION,
                         alone="pip install 'jax[cuda13]'",
                         needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
                     )

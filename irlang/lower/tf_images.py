@@ -61,6 +61,8 @@ def _pad(call: Tf) -> Value | None:
     x, ends = call.input("x"), _ends(call)
     if ends is None or call["mode"] != "constant" or call["value"] or x.dtype == "bool":
         return None
+    if min(min(pair) for pair in ends) < 0:  # which is documented to be refused
+        return None
     (top, _), (left, _) = ends
     sizes = call.out.shape[1:3]
     return call.value(invoke("tf.image.pad_to_bounding_box", x, top, left, *sizes))
