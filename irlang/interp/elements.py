@@ -112,7 +112,8 @@ class Elements(Proofs):
         """The same, found anew: also through indices that are read from data and known."""
         while True:
             read, region = source(read, box, self.tensors)
-            read = replace(read, index=tuple(_single(at, box) for at in read.index))
+            if any(map(_folds, read.index)):
+                read = replace(read, index=tuple(_single(at, box) for at in read.index))
             if region is not None or not any(map(eq.reads, read.index)):
                 return read, region
             told = tuple(self._told(index, box) for index in read.index)
@@ -233,6 +234,13 @@ def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:
 
 
 def _single(index: eq.Expr, box: Limits) -> eq.Expr:
-    """An index that is computed, where it is one number in a box, as that."""
-    ends = ends_of(index, box) if isinstance(index, eq.Apply) else None
+    """An index that is one number in a box, as that."""
+    ends = None if isinstance(index, eq.Const) else ends_of(index, box)
     return index if ends is None or ends[0] != ends[1] else eq.Const(ends[0])
+
+
+def _folds(index: eq.Expr) -> bool:
+    """Whether an index is made by a division, as that of what was reshaped is."""
+    return isinstance(index, eq.Apply) and (
+        index.function in ("//", "%") or any(map(_folds, index.args))
+    )
