@@ -125,10 +125,12 @@ class Norms(Lengths):
                 continue
             sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
             least = sum_.count * self.own.least
-            # squares, and products of two sums of them, may have been flushed to 0
-            lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
+            # squares, and products of two sums of them, may have been flushed to 0: of the square
+            # of the divisor so much is missing, however small it is
+            lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1]))
             rounding = 1 + self.own.changed_by(sum_.count + 6)
-            most = times * (rounding / share + lost / divisor.low)
+            ratio = math.hypot(rounding / share, lost / divisor.low) * (1 + 4 * self.own.row.unit)
+            most = times * (ratio + least / divisor.low)
             found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
 
