@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from irlang.adjoint_graph import PREFIX
 from irlang.analysis.absorbed import absorbed
 from irlang.analysis.confirm import Shown
 from irlang.analysis.search import Witness
@@ -366,7 +365,7 @@ def told_place(shown: Shown, subject: Subject) -> str:
     """Where a framework gave it: an element of a value, or of the gradient by one."""
     place = f"[{', '.join(map(str, shown.index))}]" if shown.index else ""
     known = subject.graph.values
-    of = shown.result.removeprefix(PREFIX)
+    of = shown.result.removeprefix(subject.prefix)
     of = of if of in known else of.rpartition(".")[0]  # what one of several calls makes of it
     if shown.result in known or of not in known:
         return f"{shown.result}{place}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from irlang.adjoint_graph import free_prefix
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.dtypes import DTYPES, integer_range
@@ -51,6 +52,11 @@ class Subject:
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""
         return self.names.get(name, name)
+
+    @property
+    def prefix(self) -> str:
+        """What the names of gradients begin with."""
+        return free_prefix(self.graph.values)
 
     @property
     def ranges(self) -> dict[str, Ends]:
