@@ -161,15 +161,13 @@ class GradientGraph:
 def gradient_graph(backward: Backward, forks: Iterable[str] = ()) -> GradientGraph:
     """The graph of a gradient: the calls of the model, then a `Pullback` for each, and for each
     value to which more than one thing flows back. Its results are those of the model and the
-    gradients, as `d_NAME`.
+    gradients, as `d_NAME`; as `dd_NAME` where values of the model have such names.
 
     forks: calls that hand their operand on as it is (`split`): what flows back to them is what
     they give back.
     """
     graph = backward.graph
-    prefix = PREFIX
-    while any(prefix + name in graph.values for name in graph.values):
-        prefix = f"d{prefix}"
+    prefix = free_prefix(graph.values)
     made = replace(
         graph, nodes=list(graph.nodes), values=dict(graph.values), outputs=dict(graph.outputs)
     )

@@ -93,6 +93,36 @@ def test_a_slope_that_is_infinite_has_a_guard(body: str, frameworks: Frameworks)
     assert verdicts(fixed, frameworks, gradient=True).reports == ()
 
 
+def test_a_gradient_has_its_guard_where_a_value_has_the_name_of_another(
+    frameworks: Frameworks,
+) -> None:
+    """`2` in the call that `d` names is a value `d_a`, and `a` is one, too."""
+    text = model("r = sqrt(a)\nd = multiply(2, r)", "a: f32[4] in [0, 1]", "d: f32[4]")
+    found = judged(text, frameworks, gradient=True)
+    assert found.subject.prefix == "dd_"
+    (report,) = found.reports
+    assert report.status == "reachable"
+    assert report.node == "r"
+    assert report.guard is not None
+    assert report.guard.text == "sqrt(add(a, 1e-6))"
+    assert "of the gradient by a" in str(found)
+
+
+def test_a_call_inside_another_is_told_as_it_stands(frameworks: Frameworks) -> None:
+    """Its value has a name that no reader of the text knows."""
+    text = model(
+        "y = negate(log(relu(x)))\nloss = reduce_sum(y)", "x: f32[4] in [-1, 1]", "y: f32[4]"
+    )
+    found = judged(text, frameworks, gradient=True)
+    told = str(found)
+    assert "at [0] of log(relu(x)), which is log(0)" in told
+    assert "at [0] of the gradient by relu(x), where log(0) is differentiated" in told
+    assert "y_" not in told
+    assert [report.node for report in found.reports] == ["y_log", "y_log"]
+    whole = found.subject.source.nodes[-1]
+    assert found.subject.written(whole.name) == whole.name
+
+
 @pytest.mark.parametrize("call", ["divide(x, sqrt(add(v, %s)))", "multiply(x, rsqrt(add(v, %s)))"])
 def test_a_small_number_that_its_type_loses_is_made_larger(
     call: str, frameworks: Frameworks

@@ -15,7 +15,6 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any
 
-from irlang.adjoint_graph import PREFIX
 from irlang.analysis.rules import Rewriting, rewritings, rules, written
 from irlang.analysis.subject import Subject, reread
 from irlang.diagnostics import Edit
@@ -83,12 +82,13 @@ def guards_of(
     trial = _Trial(subject, before, found.steps, found.steps, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
+    prefix = subject.prefix
     calls: Set[str] = before.keys()  # of the text as it is by now
     # what is handed numbers of any size on the way back is judged when these are bounded
     follows = {n for n, point in before.items() if point.after and point.stage == "gradient"}
     extended = -math.inf
     for node in _in_order(subject, before):
-        names = (node.name, PREFIX + node.name)
+        names = (node.name, prefix + node.name)
         by_itself = any(n in before and not before[n].after for n in names)
         until = max(deadline, min(extended, deadline + _MOST_MORE)) if by_itself else deadline
         # an edit may have changed the name of a call inside the same statement: it is not settled
@@ -114,7 +114,7 @@ def guards_of(
             settles = mended.union(
                 n for n in gone if n in outcome.calls or before[n].operator not in renamed
             )
-            guard = Guard(one.text, one.rule.why, one.edits, _met(one), frozenset(settles))
+            guard = Guard(one.text, one.rule.why, one.edits, _met(one, prefix), frozenset(settles))
             guards.update((name, guard) for name in settles if name not in guards)
             if not alone:
                 unsafe_now, accepted = after, (*accepted, *one.edits)
@@ -130,15 +130,15 @@ def _in_order(subject: Subject, before: Mapping[str, Point]) -> list[Node]:
     not, from the results on. Last are those that are handed numbers of any size by an earlier one:
     most are safe once that one is.
     """
-    nodes = subject.source.nodes
-    back = [n for n in reversed(nodes) if n.name not in before and PREFIX + n.name in before]
+    nodes, prefix = subject.source.nodes, subject.prefix
+    back = [n for n in reversed(nodes) if n.name not in before and prefix + n.name in before]
     forth = [n for n in nodes if n.name in before]
     return [*sorted(forth, key=lambda node: before[node.name].after != ""), *back]
 
 
-def _met(one: Rewriting) -> frozenset[str]:
+def _met(one: Rewriting, prefix: str) -> frozenset[str]:
     """The names of the calls that a rewriting is about, and of their gradients."""
-    return frozenset(name for call in one.met for name in (call.name, PREFIX + call.name))
+    return frozenset(name for call in one.met for name in (call.name, prefix + call.name))
 
 
 Proved = tuple[Rewriting, "_Outcome", bool]  # alone: whether it was tried without earlier guards
@@ -193,7 +193,11 @@ class _Trial:
         outcome = _outcome(self.subject, edits, known, self.gradient, self.domain)
         if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
             return None
-        met = _met(one) if self.both else frozenset(call.name for call in one.met)
+        met = (
+            _met(one, self.subject.prefix)
+            if self.both
+            else frozenset(call.name for call in one.met)
+        )
         left = met & outcome.unsafe.keys() - outcome.following
         return None if left else (one, outcome, alone)
 
@@ -220,8 +224,8 @@ def _no_worse(
     guard brings in must be safe from the start; one inside the same statement may have another
     name, so that it is known by its operator.
     """
-    there = {node.name for node in subject.source.nodes}
-    new = {n: op for n, op in outcome.unsafe.items() if n.removeprefix(PREFIX) not in there}
+    prefix, there = subject.prefix, {node.name for node in subject.source.nodes}
+    new = {n: op for n, op in outcome.unsafe.items() if n.removeprefix(prefix) not in there}
     gone = (before[n].operator for n in unsafe_now if n in before and n not in outcome.calls)
     return Counter(new.values()) <= Counter(gone)
 
@@ -230,12 +234,12 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
     """The rewritings that a call takes part in, by its name, in the order of the rules."""
     graph = subject.source
     text = written(graph, parse(subject.text, subject.file))
-    bad = unsafe(found.points)
+    bad, prefix = unsafe(found.points), subject.prefix
     fitting: dict[str, list[Rewriting]] = {}
     for node in graph.nodes:
         real = [graph.values[name].dtype for name in (*node.operands(), *node.outputs)]
         dtype = next((d for d in real if DTYPES[d].kind == "real"), "f32")
-        own = node.name in bad or PREFIX + node.name in bad
+        own = node.name in bad or prefix + node.name in bad
         for one in rewritings(node, text, DTYPES[dtype], found.values, own):
             for met in one.met:
                 fitting.setdefault(met.name, []).append(one)
@@ -258,8 +262,9 @@ def _outcome(
     )
     names = _as_before(subject.source.nodes, again.graph.nodes)
     calls = {names[node.name]: node.op.name for node in again.graph.nodes}
-    calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
-    names |= {PREFIX + new: PREFIX + old for new, old in names.items()}
+    prefix, its = subject.prefix, again.prefix
+    calls |= {prefix + name: f"{op}_gradient" for name, op in calls.items()}
+    names |= {its + new: prefix + old for new, old in names.items()}
     left = {names.get(name, name): point for name, point in unsafe(found.points).items()}
     following = {n for n, p in left.items() if p.after and p.stage == "gradient"}
     operators = {name: point.operator for name, point in left.items()}

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from irlang.adjoint_graph import PREFIX
 from irlang.analysis.absorbed import absorbed
 from irlang.analysis.confirm import Shown
 from irlang.analysis.search import Witness
@@ -192,7 +191,7 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     if alike:
         told = "The same may happen, as little is known of how large sums of sums become"
         lines.append(f"{told}: {_some(alike)}")
-    following = [report.node for report in found.reports if report.because]
+    following = [subject.written(report.call) for report in found.reports if report.because]
     if following:
         told = "Not judged yet, as what a call above hands on may be of any size till it is changed"
         lines.append(f"{told}: {_some(following)}. Run the analysis again then.")
@@ -370,11 +369,15 @@ def told_place(shown: Shown, subject: Subject) -> str:
     """Where a framework gave it: an element of a value, or of the gradient by one."""
     place = f"[{', '.join(map(str, shown.index))}]" if shown.index else ""
     known = subject.graph.values
-    of = shown.result.removeprefix(PREFIX)
+    of = shown.result.removeprefix(subject.prefix)
     of = of if of in known else of.rpartition(".")[0]  # what one of several calls makes of it
-    if shown.result in known or of not in known:
+    if of not in known:
         return f"{shown.result}{place}"
-    by = f"the gradient by {subject.called(of)}"
+    if shown.result in known:
+        told = subject.written(shown.result)
+        inside = told not in (shown.result, subject.called(shown.result))
+        return f"{place} of {told}" if inside and place else f"{shown.result}{place}"
+    by = f"the gradient by {subject.written(of)}"
     return f"{place} of {by}" if place else by
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from irlang.adjoint_graph import free_prefix
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.dtypes import DTYPES, integer_range
@@ -16,6 +17,7 @@ from irlang.interp.values import DEFAULT_RANGE, Array, initial_values
 from irlang.parser import parse
 
 Ends = tuple[float, float]
+_LONG = 40  # a call of so many letters is told as it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,26 @@ class Subject:
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""
         return self.names.get(name, name)
+
+    def written(self, name: str) -> str:
+        """What a reader knows a value by: the call itself where it stands inside another and has
+        no name in the text, or in the model that was imported.
+        """
+        node = next((one for one in self.source.nodes if name in one.outputs), None)
+        if node is None or name in self.names or not self.text or node.span.line < 1:
+            return self.called(name)
+        first, last = node.span.line - 1, node.span.end_line - 1
+        line = self.text.splitlines()[first]
+        call = line[node.span.column - 1 : node.span.end_column - 1 if first == last else None]
+        if not call.startswith(f"{node.op.name}("):
+            return self.called(name)
+        short = first == last and len(call) <= _LONG
+        return call if short else f"{node.op.name}(…)"
+
+    @property
+    def prefix(self) -> str:
+        """What the names of gradients begin with."""
+        return free_prefix(self.graph.values)
 
     @property
     def ranges(self) -> dict[str, Ends]:

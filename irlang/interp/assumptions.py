@@ -80,6 +80,8 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
         now = meet(walk.value(this, box, dict(found)), allowed)
         if now.empty and not (now.nan and not holds):
             return None
+        if function == "==" and limits.only == 0 and _is_never(this, facts, walk, box):
+            return None
         _learn(found, this, allowed, walk, box)
     whole = all(_is_small(walk, side, box, facts) for side in (left, right))
     if function != "==" and (whole or (eq.reads(left) and eq.reads(right))):
@@ -88,6 +90,12 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
         gap = _allowed(TURNED[function], Numbers(((0.0, 0.0),)), own, whole)
         _learn(found, eq.Apply("-", (right, left)), gap, walk, box)
     return found
+
+
+def _is_never(expr: eq.Expr, facts: Facts, walk: Any, box: Any) -> bool:
+    """Whether an expression cannot be 0, as another is."""
+    zeros = (other for other, numbers in facts.items() if numbers.only == 0)
+    return any(not walk.both_zero(expr, other, box) for other in zeros)
 
 
 def _is_small(walk: Any, side: eq.Expr, box: Any, facts: Facts) -> bool:

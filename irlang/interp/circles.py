@@ -40,6 +40,11 @@ class Circles(Areas):
             return 2 * off * (2 + off) + 8 * self.own.row.unit + 4 * self.own.least
         return None
 
+    def both_zero(self, one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
+        """Whether two expressions may be 0 at once: a sine and a cosine of one number are not."""
+        off = self.off_circle([eq.Apply("sq", (base,)) for base in (one, other)], box)
+        return (off is None or off >= 1) and super().both_zero(one, other, box)
+
     def in_one_row(self, elements: Collection[Element], box: Limits) -> float:
         """What the sum of the squares of some elements is at most, also where each two of them are
         a sine and a cosine of one argument.

@@ -17,7 +17,7 @@ from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
-from irlang.interp.unfolding import inner_box, instance, source, specialised
+from irlang.interp.unfolding import ends_of, inner_box, instance, source, specialised
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
 _KEPT = 1 << 12  # terms of which it is remembered how they choose
@@ -112,6 +112,8 @@ class Elements(Proofs):
         """The same, found anew: also through indices that are read from data and known."""
         while True:
             read, region = source(read, box, self.tensors)
+            if any(map(_folds, read.index)):
+                read = replace(read, index=tuple(_single(at, box) for at in read.index))
             if region is not None or not any(map(eq.reads, read.index)):
                 return read, region
             told = tuple(self._told(index, box) for index in read.index)
@@ -229,3 +231,16 @@ def _reads_with_default(expr: eq.Expr) -> bool:
 def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:
     """Whether an element is read that may lie outside its tensor."""
     return isinstance(part, eq.Read) and part.default is not None
+
+
+def _single(index: eq.Expr, box: Limits) -> eq.Expr:
+    """An index that is one number in a box, as that."""
+    ends = None if isinstance(index, eq.Const) else ends_of(index, box)
+    return index if ends is None or ends[0] != ends[1] else eq.Const(ends[0])
+
+
+def _folds(index: eq.Expr) -> bool:
+    """Whether an index is made by a division, as that of what was reshaped is."""
+    return isinstance(index, eq.Apply) and (
+        index.function in ("//", "%") or any(map(_folds, index.args))
+    )

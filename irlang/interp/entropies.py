@@ -205,6 +205,8 @@ class Entropies(Twins):
         rest = self.without_twins(rest, inner)
         if not rest.factors and not rest.constant:
             yield weight, None, rest.error
+        if list(rest.factors.values()) == [-1] and not rest.constant:
+            yield weight, next(iter(rest.factors)), rest.error
         # what is left is the logarithm of the other sum less one number, or a difference
         for logarithm in taken:
             ends = {one: times for one, times in rest.factors.items() if one != logarithm}

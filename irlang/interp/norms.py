@@ -125,10 +125,12 @@ class Norms(Lengths):
                 continue
             sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
             least = sum_.count * self.own.least
-            # squares, and products of two sums of them, may have been flushed to 0
-            lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
+            # squares, and products of two sums of them, may have been flushed to 0: of the square
+            # of the divisor so much is missing, however small it is
+            lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1]))
             rounding = 1 + self.own.changed_by(sum_.count + 6)
-            most = times * (rounding / share + lost / divisor.low)
+            ratio = math.hypot(rounding / share, lost / divisor.low) * (1 + 4 * self.own.row.unit)
+            most = times * (ratio + least / divisor.low)
             found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
 
@@ -183,11 +185,36 @@ class Norms(Lengths):
         """A sum of products of which an expression is the square, and what times the sum it squares
         at most.
         """
-        inner = self.square_of(self.meaning(expr, box), box)
+        term = self.meaning(expr, box)
+        inner = self.square_of(term, box)
         for base, scale, _ in () if inner is None else self._multiples(inner, box, 1):
             made = self.of_products(base, box) or self._with_ones(base, box)
             if made is not None and made.count * self.own.row.unit <= 0.125:
                 yield made, scale
+        if inner is None and isinstance(term, eq.Apply) and term.function == "*":
+            sums = [self.of_products(arg, box) for arg in term.args]
+            if sums[0] is not None and sums[1] is not None and self._reversed(sums[0], sums[1]):
+                yield sums[0], 1.0
+
+    def _reversed(self, one: Products, other: Products) -> bool:
+        """Whether two sums are of the same products with the factors in the other order, as on both
+        sides of the diagonal of a matrix times itself; each may be rounded in its own way.
+        """
+        if len(one.names) != len(other.names) or one.count * self.own.row.unit > 0.125:
+            return False
+        if any(one.inner[a] != other.inner[b] for a, b in zip(one.names, other.names, strict=True)):
+            return False
+        names: dict[str, eq.Expr] = {
+            b: eq.Index(a) for a, b in zip(one.names, other.names, strict=True)
+        }
+        turned = [
+            {settled(eq.substitute(look, names)) for look in self.looks(factor, other.inner)}
+            for factor in other.factors[::-1]
+        ]
+        return all(
+            not looks.isdisjoint(map(settled, self.looks(factor, one.inner)))
+            for factor, looks in zip(one.factors, turned, strict=True)
+        )
 
     def _with_ones(self, expr: eq.Expr, box: Limits) -> Products | None:
         """A sum of terms, each once."""
@@ -224,7 +251,9 @@ class Norms(Lengths):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
                 rounding = self.own.changed_by(2 * sum_.count + 10)
-                if share > 1 + rounding:  # what was added to the squares is more than is lost
+                if share > scale**2 * (
+                    1 + rounding
+                ):  # what was added to the squares is more than is lost
                     times = scale**2 * (1 + rounding) / share
                     yield Sum({other: times}, error=self._lost(sum_, box))
                 elif share:

@@ -70,6 +70,10 @@ class Parts(Runs):
                 count = self.terms_of_run(term, other, box)
                 size = self.interval(atom, box, facts).magnitude
                 error = 2 * (count + 2) * self.own.row.unit * size + count * self.own.least
+                if count > 0 and math.isfinite(error) and self._by_share:
+                    # each of both sums is rounded once less than it has terms
+                    share, lost = self.own.changed_by(2 * count - 1), count * self.own.least
+                    yield self.rounded(other, 1.0, share, lost, box, True)
                 yield from [Sum({other: 1.0}, error=error)] * (count > 0 and math.isfinite(error))
 
     def _number_of(self, term: eq.Reduce, box: Limits) -> int:

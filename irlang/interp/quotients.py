@@ -36,6 +36,7 @@ class Quotients(Counting):
         if not divisor.holds(0.0):
             found = self.by_factors(expr, found, box)
         if divisor.low <= 0:
+            found = self._of_smaller_size(expr, found, divisor, facts)
             return self._of_part_or_nothing(expr, found, divisor, box, facts)
         excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
         dividend = self.remembered(expr.args[0], box, facts)
@@ -131,6 +132,17 @@ class Quotients(Counting):
         if found.high <= 1.0 or self._excess_of(expr.args[0], expr.args[1], box, facts) > 0:
             return found
         return self.cut(found, 0.0, 1.0, NO_LESS)
+
+    def _of_smaller_size(
+        self, expr: eq.Apply, found: Numbers, divisor: Numbers, facts: Facts
+    ) -> Numbers:
+        """A quotient of either sign, where a condition says that its divisor is no smaller."""
+        if divisor.holds(0.0) or -1.0 <= found.low <= found.high <= 1.0:
+            return found
+        sizes = eq.Apply("-", tuple(eq.Apply("abs", (arg,)) for arg in expr.args))
+        if sizes not in facts or not facts[sizes].high <= 0:
+            return found
+        return self.cut(found, -1.0, 1.0, NO_LESS)
 
     def _times_one(self, excess: float, divisor: Numbers) -> float:
         """How large a quotient is at most whose dividend is larger than the divisor by so much."""

@@ -127,6 +127,10 @@ class Evaluator:
         """What an expression may be by the values of elements alone."""
         return self.value(expr, box, {})
 
+    def both_zero(self, one: eq.Expr, other: eq.Expr, box: Limits) -> bool:  # noqa: ARG002
+        """Whether two expressions may be 0 at once."""
+        return True
+
     def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A value, less what the facts exclude, for a comparison by the difference of its sides."""
         if isinstance(expr, eq.Apply) and expr.function in OPPOSITE:

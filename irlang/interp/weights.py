@@ -27,6 +27,7 @@ Average = tuple[tuple[eq.Expr, eq.Expr], tuple[eq.Expr, eq.Expr], float, float]
 
 _DEPTH = 4  # expressions that are looked into, one inside another
 _OF_TERMS = frozenset({"+", "-", "neg", "abs", "min", "max"})  # no larger than all together
+_OF_PARTS = 4  # roundings of a part and of its product, beside those of the sums
 _FACTORS = 3  # products that are looked into, one inside another
 
 
@@ -45,6 +46,7 @@ class Weights(Holdings):
         end = self._weight(expr.body, inner, names, _DEPTH)
         end = end * (1 + self.own.changed_by(2 * count + 4 * _DEPTH))
         end += 4 * count * math.sqrt(self.own.least)  # of what is rounded to a denormal number
+        end = min(end, self._most_of_parts(expr.body, inner, names))
         if end < found.magnitude:
             found = self.cut(found, -end, end, "numbers are weighted by parts of a whole")
         if found.low < 0:
@@ -54,7 +56,24 @@ class Weights(Holdings):
         least = self._least_weight(expr.body, inner, names, _DEPTH)
         least *= 1 - self.own.changed_by(2 * count + 4 * _DEPTH)
         least -= 4 * count * math.sqrt(self.own.least)
+        if least > 0 and self.part_of(expr.body, inner) is not None:
+            every = self._least_weight(expr.body, inner, names, 1)
+            rounding = 1 - self.own.changed_by(_OF_PARTS + 2 * count)
+            least = max(least, every * rounding - count * self.own.least)
         return self.cut(found, least, math.inf, "all parts of a whole are added up")
+
+    def _most_of_parts(self, body: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
+        """What parts of a whole, or what is no more than these, add up to at most. Whatever else is
+        in the whole makes it no smaller as it is rounded, so that the terms alone count.
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        ways = [body]
+        for look in self.looks(body, inner):
+            least = isinstance(look, eq.Apply) and look.function == "min"
+            if isinstance(look, eq.Apply) and least and self.interval(look, inner, {}).low >= 0:
+                ways += look.args
+        every = min(self._weight_of_part(one, inner, names) for one in ways)
+        return every * (1 + self.own.changed_by(_OF_PARTS + 2 * count)) + count * self.own.least
 
     def _among(self, body: eq.Expr, found: Numbers, inner: Limits, names: Sequence[str]) -> Numbers:
         """A sum of numbers that are weighted by parts of a whole: it is no further beside 0 than
@@ -72,7 +91,8 @@ class Weights(Holdings):
                 if not math.isfinite(most):
                     continue
                 least = self._least_weight(weight, inner, names, _DEPTH)
-                slack = self.own.changed_by(2 * count + 4 * _DEPTH) * most * ends.magnitude
+                own = _OF_PARTS if self.part_of(weight, inner) is not None else 4 * _DEPTH
+                slack = self.own.changed_by(2 * count + own) * most * ends.magnitude
                 slack += 4 * count * (ends.magnitude + 1) * self.own.least
                 low = ends.low * (most if ends.low < 0 else least) - slack
                 high = ends.high * (least if ends.high < 0 else most) + slack
@@ -179,12 +199,9 @@ class Weights(Holdings):
         best = math.inf
         if not depth or self.done():
             return best
-        part = self.part_of(expr, inner)
-        if part is not None:
-            taken = {name for one in part.at for name in eq.indices(one) & set(names)}
-            if tell_apart(taken, part.at, inner):  # none of the parts is met twice
-                apart = (inner[name][1] + 1 for name in names if name not in taken)
-                return math.prod(apart) * (1 + part.count * part.off)
+        parts = self._weight_of_part(expr, inner, names)
+        if math.isfinite(parts):
+            return parts
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 best = min(best, self._weight_of_sum(look, inner, names, depth))
@@ -208,6 +225,15 @@ class Weights(Holdings):
                 both = [self._weight(one, inner, names, depth - 1) for one in pair]
                 best = min(best, sum(both) / 2)
         return best
+
+    def _weight_of_part(self, expr: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
+        """The same of parts of a whole, none of which is met twice."""
+        part = self.part_of(expr, inner)
+        taken = {n for one in part.at for n in eq.indices(one) & set(names)} if part else set()
+        if part is None or not tell_apart(taken, part.at, inner):
+            return math.inf
+        apart = (inner[name][1] + 1 for name in names if name not in taken)
+        return math.prod(apart) * (1 + part.count * part.off)
 
     def _least_weight(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int
