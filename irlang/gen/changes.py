@@ -66,9 +66,10 @@ class Resize:
 def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     """Everything that may be changed of a call by itself, shuffled."""
     found: list[Move | Resize] = [
-        *_repairs(node), *_huge(node, chance), *_balanced(node, chance),
+        *_repairs(node), *_ranked(node), *_huge(node, chance), *_balanced(node, chance),
         *_repeated(node, chance), *_disordered(node), *emptied(node),
     ]  # fmt: skip
+    found = list(dict.fromkeys(found))
     chance.shuffle(found)
     return found
 
@@ -208,6 +209,33 @@ def _repairs(node: Node) -> Iterator[Move]:
                 member = number if isinstance(given, tuple) else None
                 for other in islice(input_types(slot, info, binding, numbers, lists), _TYPES):
                     yield Retype(slot.item.name, member, other)
+
+
+def _ranked(node: Node) -> Iterator[Move]:
+    """Inputs and lists of whole numbers with one axis less, and with one more, at either end: of
+    what repairs try, numbers of axes come last, and seldom have their turn.
+    """
+    binding = node.instance.binding
+    for slot in pattern(node.op).slots:
+        given = binding.inputs.get(slot.item.name)
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None:
+                member = number if isinstance(given, tuple) else None
+                for shape in _lengthened(info.shape):
+                    yield Retype(slot.item.name, member, replace(info, shape=shape))
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, binding.scope.names.get(attr.name))
+        if attr.type.name == "int" and isinstance(current, tuple) and current:
+            for numbers in _lengthened(current):
+                yield SetAttr(attr.name, numbers)
+
+
+def _lengthened(numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A list without its first, or its last, number, and with one more at either end."""
+    if numbers:
+        yield from (numbers[1:], numbers[:-1], (numbers[0], *numbers), (*numbers, numbers[-1]))
+    yield from ((1, *numbers), (*numbers, 1))
 
 
 def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
