@@ -76,6 +76,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
         found = find_accepted(session, one[1], one[0])
     assert "SIGFPE" in found.verdict.message
     assert "invalid" in found.signature
+    assert found.signature.endswith("softplus")  # the function of the target
     text = issue(found, "", "")
     assert "the process dies of an invalid program" in text
     assert 'require beta: beta != 0 else "beta is 0"' in text
@@ -408,3 +409,16 @@ def test_what_a_framework_takes_without_a_mode_waits_for_what_it_refuses() -> No
         assert set(counts["torch"]) == {"refused"}
         later, _ = judge_invalid(session, builtin(), SEEDS[:6], ("softplus", "matmul"), 1000)
     assert {one.case.graph.nodes[0].op.name for _, one in later} == {"softplus"}
+
+
+def test_the_end_of_a_process_is_told_of_every_function_of_an_operator() -> None:
+    """`irfft` may end a process by a length by which `rfft` has ended one."""
+    one = spoilt(builtin(), 0, ["dft"], wanted_of("dft", "length"))
+    assert one is not None
+    first, other = (breach.symptom_of_breach("tf", one, "crash", f) for f in ("rfft", "irfft"))
+    assert breach.is_told(first, {first})
+    assert not breach.is_told(other, {first})
+    assert breach.has_ended("tf", one, {first}, "rfft")
+    assert not breach.has_ended("tf", one, {first}, "irfft")
+    accepted = (breach.symptom_of_breach("tf", one, "accepted", f) for f in ("rfft", "irfft"))
+    assert len(set(accepted)) == 1

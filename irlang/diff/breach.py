@@ -21,6 +21,7 @@ _FATAL: set[tuple[str, str, str]] = set()
 # Targets, and what they have not answered: numbers of a kind of one fault, or what is beyond all
 # sizes of one operator. Others hang as well, and each takes all of its time.
 _SILENT: set[tuple[str, str]] = set()
+_OF = " of "  # between functions, and the ways that calls of them are spoilt in
 _ENDS = 3  # ways of one fault that may end a process, until it is passed over
 
 
@@ -52,7 +53,15 @@ def _way(one: Spoilt, functions: str) -> str:
     """
     ranks = [len(port.info.shape) for port in one.graph.inputs.values()]
     kind = way_of(one.changed)[2:] if isinstance(one.changed, SetAttr) else ()
-    return " ".join(map(str, (functions, *ranks, *kind)))
+    return f"{functions}{_OF}{' '.join(map(str, (*ranks, *kind)))}"
+
+
+def is_told(symptom: Symptom, before: set[Symptom]) -> bool:
+    """Whether the end of a process has been told of, in whatever ways the same functions had it."""
+    functions = symptom[5].partition(_OF)[0]
+    return any(
+        known[:5] == symptom[:5] and known[5].partition(_OF)[0] == functions for known in before
+    )
 
 
 def has_ended(target: str, one: Spoilt, before: set[Symptom], functions: str = "") -> bool:

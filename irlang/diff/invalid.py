@@ -30,7 +30,14 @@ from irlang.diff.answers import (
     plain_word,
     words_of,
 )
-from irlang.diff.breach import given_of, has_ended, remember, requirement_of, symptom_of_breach
+from irlang.diff.breach import (
+    given_of,
+    has_ended,
+    is_told,
+    remember,
+    requirement_of,
+    symptom_of_breach,
+)  # fmt: skip
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, functions_of, is_handed_over, is_telling
 from irlang.diff.least import as_usual, least
@@ -164,7 +171,7 @@ def judge_invalid(
                 functions_of(programs, target, one) if told == "crash" else "",
             )  # fmt: skip
             symptom = symptom_of_breach(target, one, told, taken.functions)
-            if told != "crash" or not any(known[:5] == symptom[:5] for known in before):
+            if told != "crash" or not is_told(symptom, before):
                 found.append((seed, taken))
             before.add(symptom)
     return found, counts

@@ -33,6 +33,7 @@ _WIDE = 2**16
 # small multiple comes out as 0 there; and the last that 32 bits hold, of two axes of which 64 bits
 # do not count the bytes.
 _OVER = (2**40, 2**62, 2**29, 2**31 - 1)
+_MANY_AXES = 300  # of one tensor: more than any framework has, and than a byte counts
 # The same of real numbers, of which a size may be computed: one that 64 bits of an integer hold,
 # and two that they do not.
 _OVER_OF: Mapping[str, Sequence[float]] = {"int": _OVER, "real": (2.0**62, 1e19, 3e38)}
@@ -118,6 +119,15 @@ def way_of(move: Move | Resize) -> tuple[Any, ...]:
 def is_huge(move: Move | Resize) -> bool:
     """Whether a move asks for a number beyond all sizes."""
     return _reaches(move, _HUGE[0])
+
+
+def is_long(move: Move | Resize) -> bool:
+    """Whether a move makes a list longer than any tensor has axes."""
+    return isinstance(move, SetAttr) and len(_as_list(move.value)) >= _MANY_AXES
+
+
+def _as_list(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _reaches(move: Move | Resize, bound: int) -> bool:
@@ -297,8 +307,9 @@ def _is_one(info: Given | None) -> TypeGuard[TensorInfo]:
 
 def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
     """Changes after which no memory holds the result, or that ask for such a number of nothing:
-    an attribute far beyond all sizes, in one place or in all, by itself or beside an input without
-    elements.
+    an attribute far beyond all sizes, in one place or in all, by itself, behind a 0 or beside an
+    input without elements; and a list that may have any length, with so many ones in front as no
+    tensor has axes.
     """
     names = node.instance.binding.scope.names
     numbers: list[SetAttr] = []
@@ -310,9 +321,13 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
         elif isinstance(current, tuple) and current and over:
             numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
             numbers += [SetAttr(attr.name, (*current[:-1], n)) for n in (over[0], over[-1])]
+            if len(current) > 1:
+                numbers += [SetAttr(attr.name, (0, *current[1:-1], n)) for n in over[:2]]
+        if isinstance(current, tuple) and attr.type.name == "int" and attr.type.dims is None:
+            numbers.append(SetAttr(attr.name, (1,) * _MANY_AXES + current))
     hollow = list(emptied(node))
     found: list[tuple[Move, ...]] = [(number,) for number in numbers]
-    whole = [number for number in numbers if not isinstance(number.value, float)]
+    whole = [one for one in numbers if not (isinstance(one.value, float) or is_long(one))]
     found += [(number, chance.choice(hollow)) for number in whole if hollow]
     chance.shuffle(found)
     return found
