@@ -600,3 +600,25 @@ def test_what_holds_of_some_numbers_is_admitted_of_these_alone() -> None:
     assert admitted("torch", "histogram", code)
     assert admitted("torch", "histogram", code, names={"low": 0, "high": 0.0})
     assert not admitted("torch", "histogram", code, names={"low": 7.0, "high": 7.0})
+
+
+@pytest.mark.parametrize(
+    ("operator", "target"),
+    [
+        *((operator, "torch") for operator in ("full", "random_integers", "random_uniform")),
+        ("full", "jax"), ("full", "mxnet"), ("full", "keras:torch"),
+        ("random_uniform", "tf"), ("random_uniform", "mxnet"), ("random_integers", "mxnet"),
+    ],
+)  # fmt: skip
+def test_a_shape_below_0_of_what_is_made_of_numbers_is_handed_over(
+    operator: str, target: str
+) -> None:
+    """What a rule makes of it has a shape of which nobody knows anything."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, target)
+    handed = 0
+    for seed in range(6):
+        for one in spoils(builtin(), seed, [operator], wanted_of(operator, "shape"), able):
+            own = programs.own(target, one.graph)
+            handed += own is not None and is_handed_over(one, own, target, programs)
+    assert handed >= 3

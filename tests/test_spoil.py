@@ -484,13 +484,10 @@ def test_numbers_of_axes_have_their_turn_among_many_sizes() -> None:
     assert told.count(-1) >= 6
 
 
-def test_a_list_longer_than_tensors_have_axes_and_a_number_behind_a_0_must_end_no_process() -> None:
+def test_a_list_longer_than_tensors_have_axes_must_end_no_process() -> None:
     made = [one for n in range(12) for one in spoils(builtin(), n, (), ("broadcast_to", None))]
     long = [one for one in made if one.fault.code == "broadcast_to.long"]
     shapes = [one.graph.nodes[0].attrs["shape"] for one in long]
     assert shapes
     assert min(map(len, shapes)) > 255
-    beyond = [one for one in made if one.fault.code == "broadcast_to.beyond"]
-    behind = [one for one in beyond if 0 in one.graph.nodes[0].attrs["shape"]]
-    assert behind
-    assert all(one.hollow for one in (*long, *behind))
+    assert all(one.hollow for one in long)

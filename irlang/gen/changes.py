@@ -307,9 +307,8 @@ def _is_one(info: Given | None) -> TypeGuard[TensorInfo]:
 
 def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
     """Changes after which no memory holds the result, or that ask for such a number of nothing:
-    an attribute far beyond all sizes, in one place or in all, by itself, behind a 0 or beside an
-    input without elements; and a list that may have any length, with so many ones in front as no
-    tensor has axes.
+    an attribute far beyond all sizes, in one place or in all, by itself or beside an input without
+    elements; and a list that may have any length, with so many ones in front as no tensor has axes.
     """
     names = node.instance.binding.scope.names
     numbers: list[SetAttr] = []
@@ -321,8 +320,6 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
         elif isinstance(current, tuple) and current and over:
             numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
             numbers += [SetAttr(attr.name, (*current[:-1], n)) for n in (over[0], over[-1])]
-            if len(current) > 1:
-                numbers += [SetAttr(attr.name, (0, *current[1:-1], n)) for n in over[:2]]
         if isinstance(current, tuple) and attr.type.name == "int" and attr.type.dims is None:
             numbers.append(SetAttr(attr.name, (1,) * _MANY_AXES + current))
     hollow = list(emptied(node))

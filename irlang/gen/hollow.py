@@ -76,9 +76,8 @@ def beyond_all(
         instance = judge(node.op, types, attrs)
         if instance is None:
             continue
-        shapes = [info.shape for _, info in instance.outputs or ()]
-        sizes = [math.prod(n or 1 for n in shape) for shape in shapes]  # beside one of nothing, too
-        long, nothing = is_long(moves[0]), any(0 in shape for shape in shapes)
+        sizes = [math.prod(info.shape) for _, info in instance.outputs or ()]
+        long = is_long(moves[0])
         much = not instance.faults and max(sizes, default=0) >= _NOWHERE
         if len(moves) == 1 and not (long or much):
             continue
@@ -86,7 +85,7 @@ def beyond_all(
         fault = Fault(f"{node.op.name}.{kind}", said, 1.0, tuple(m.name for m in moves))
         faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
         made = spoilt_call(node, valid, demanded, moves[0], faulty, types, attrs)
-        yield replace(made, hollow=len(moves) > 1 or long or nothing)
+        yield replace(made, hollow=len(moves) > 1 or long)
 
 
 def number_unsaid(

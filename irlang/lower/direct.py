@@ -19,7 +19,8 @@ from irlang.lower.lower import Lowered
 
 # Which only change the layout, or say what is known of it.
 _MOVING = frozenset(
-    {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
+    {"transpose", "permute", "Transpose", "dimshuffle", "movedim", "contiguous"}
+    | {"patternbroadcast", "addbroadcast", "unbroadcast"}
 )
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add", "Cast", "Squeeze", "Unsqueeze"}
