@@ -622,3 +622,19 @@ def test_a_shape_below_0_of_what_is_made_of_numbers_is_handed_over(
             own = programs.own(target, one.graph)
             handed += own is not None and is_handed_over(one, own, target, programs)
     assert handed >= 3
+
+
+def test_a_tensor_without_axes_beside_one_with_one_is_as_good_in_pytorch() -> None:
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    tried = 0
+    for seed in range(8):
+        wanted = ("scatter_elements", None)
+        for one in spoils(builtin(), seed, ["scatter_elements"], wanted, able):
+            shapes = [port.info.shape for port in one.graph.inputs.values()]
+            own = programs.own("torch", one.graph)
+            few = () in shapes and max(map(len, shapes)) == 1
+            if few and isinstance(one.changed, Retype) and own is not None:
+                tried += 1
+                assert not is_handed_over(one, own, "torch", programs)
+    assert tried

@@ -472,7 +472,7 @@ def test_places_that_ascend_are_put_out_of_order_and_are_in_order_else(name: str
 
 def test_numbers_of_axes_have_their_turn_among_many_sizes() -> None:
     """A kernel with an axis more than the input, and with one less, of nearly every call."""
-    told = []
+    told: list[int] = []
     for seed in range(8):
         made = spoils(builtin(), seed, ["conv"], wanted_of("conv", "ranks"))
         told += {

@@ -144,9 +144,13 @@ def _documented(one: Spoilt, lowered: Lowered, target: str) -> str:
 
 
 def _is_of_one_axis(one: Spoilt, target: str) -> bool:
-    """Whether no tensor has axes, and one without is documented to be as good as one with one."""
+    """Whether no tensor has axes, or by its change one has none beside others that have one, where
+    one without is documented to be as good as one with one.
+    """
     shapes = [port.info.shape for port in one.graph.inputs.values()]
-    return bool(shapes) and not any(shapes) and bool(admits_scalars(target))
+    most = 1 if isinstance(one.changed, Retype) else 0
+    few = () in shapes and all(len(shape) <= most for shape in shapes)
+    return few and bool(admits_scalars(target))
 
 
 def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:
