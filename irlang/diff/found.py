@@ -66,7 +66,7 @@ class Found:
         numbers = chain(
             self.reduced.values.values(), (ball.value for ball in self.expected.values())
         )
-        return cause(self.target, self.verdict, numbers)
+        return cause(self.target, self.verdict, numbers, self.requirement)
 
     @property
     def signature(self) -> str:
