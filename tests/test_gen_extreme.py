@@ -123,6 +123,8 @@ def test_every_kind_of_real_end_is_drawn() -> None:
         if (graph := _drawn("leaky_relu", seed)) is not None
     }
     assert {-0.5, 2.5, 1e-30, -1e-30, 1e30, 3e38, -3e38, math.inf, -math.inf} <= drawn
+    last = float(np.finfo(np.float32).max)
+    assert {last, -last} <= drawn
 
 
 def test_several_numbers_are_at_ends_at_once_and_results_have_elements() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import resource
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -554,3 +555,86 @@ def test_what_takes_an_operand_itself_is_told_from_what_takes_a_part_of_it() -> 
     assert takes_as_it_is(written("applied(layer, [y], states=[x])"), "x")
     assert not takes_as_it_is(written("tf.nn.dense(tf.reshape(x, [2]), y)"), "x")
     assert not takes_as_it_is(written("tf.nn.dense(x[0], y)"), "x")
+
+
+@pytest.mark.parametrize("operator", ["conv", "conv_transpose"])
+def test_a_kernel_with_other_axes_than_the_input_is_handed_over(operator: str) -> None:
+    """Without a shape of its window in a model file, which would be another fault."""
+    onnx = pytest.importorskip("onnx")
+    programs = Programs(builtin())
+    for target in ("onnxruntime", "torch"):
+        able = functools.partial(programs.has, target)
+        handed = []
+        for seed in range(6):
+            for one in spoils(builtin(), seed, [operator], wanted_of(operator, "ranks"), able):
+                own = programs.own(target, one.graph)
+                if own is not None and is_handed_over(one, own, target, programs):
+                    handed.append(own)
+        assert len(handed) >= 3, target
+        for own in handed if target == "onnxruntime" else ():
+            assert isinstance(own.code, bytes)
+            nodes = onnx.load_from_string(own.code).graph.node
+            assert "kernel_shape" not in {a.name for node in nodes for a in node.attribute}
+
+
+def test_a_number_of_groups_is_handed_over_whatever_stands_for_the_factors() -> None:
+    programs = Programs(builtin())
+    told = {"gamma" in one.graph.inputs for one in _of_no_groups(programs)}
+    assert told == {False, True}
+
+
+def _of_no_groups(programs: Programs) -> Iterator[Spoilt]:
+    """What MXNet is handed of group normalisations with groups of 0."""
+    able = functools.partial(programs.has, "mxnet")
+    for seed in range(8):
+        for one in spoils(builtin(), seed, ["group_norm"], wanted_of("group_norm", "groups"), able):
+            own = programs.own("mxnet", one.graph)
+            none = one.graph.nodes[0].attrs["groups"] == 0 and not one.hollow
+            if none and own is not None and is_handed_over(one, own, "mxnet", programs):
+                yield one
+
+
+def test_what_holds_of_some_numbers_is_admitted_of_these_alone() -> None:
+    """`torch.histc` takes the ends of the data where both of its own are 0."""
+    code = "histogram.range"
+    assert admitted("torch", "histogram", code)
+    assert admitted("torch", "histogram", code, names={"low": 0, "high": 0.0})
+    assert not admitted("torch", "histogram", code, names={"low": 7.0, "high": 7.0})
+
+
+@pytest.mark.parametrize(
+    ("operator", "target"),
+    [
+        *((operator, "torch") for operator in ("full", "random_integers", "random_uniform")),
+        ("full", "jax"), ("full", "mxnet"), ("full", "keras:torch"),
+        ("random_uniform", "tf"), ("random_uniform", "mxnet"), ("random_integers", "mxnet"),
+    ],
+)  # fmt: skip
+def test_a_shape_below_0_of_what_is_made_of_numbers_is_handed_over(
+    operator: str, target: str
+) -> None:
+    """What a rule makes of it has a shape of which nobody knows anything."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, target)
+    handed = 0
+    for seed in range(6):
+        for one in spoils(builtin(), seed, [operator], wanted_of(operator, "shape"), able):
+            own = programs.own(target, one.graph)
+            handed += own is not None and is_handed_over(one, own, target, programs)
+    assert handed >= 3
+
+
+def test_a_tensor_without_axes_beside_one_with_one_is_as_good_in_pytorch() -> None:
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    tried = 0
+    for seed in range(8):
+        wanted = ("scatter_elements", None)
+        for one in spoils(builtin(), seed, ["scatter_elements"], wanted, able):
+            shapes = [port.info.shape for port in one.graph.inputs.values()]
+            own = programs.own("torch", one.graph)
+            few = () in shapes and max(map(len, shapes)) == 1
+            if few and isinstance(one.changed, Retype) and own is not None:
+                tried += 1
+                assert not is_handed_over(one, own, "torch", programs)
+    assert tried

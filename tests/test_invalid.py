@@ -17,6 +17,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff import answers, breach, handed, invalid
 from irlang.diff.campaign import Campaign, Settings
+from irlang.diff.cause import LONG
 from irlang.diff.finding import find_accepted
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.invalid import (
@@ -76,6 +77,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
         found = find_accepted(session, one[1], one[0])
     assert "SIGFPE" in found.verdict.message
     assert "invalid" in found.signature
+    assert found.signature.endswith("softplus")  # the function of the target
     text = issue(found, "", "")
     assert "the process dies of an invalid program" in text
     assert 'require beta: beta != 0 else "beta is 0"' in text
@@ -408,3 +410,39 @@ def test_what_a_framework_takes_without_a_mode_waits_for_what_it_refuses() -> No
         assert set(counts["torch"]) == {"refused"}
         later, _ = judge_invalid(session, builtin(), SEEDS[:6], ("softplus", "matmul"), 1000)
     assert {one.case.graph.nodes[0].op.name for _, one in later} == {"softplus"}
+
+
+def test_more_axes_than_tensors_have_end_a_process_once_whatever_the_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deadly(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
+        assert isinstance(made.code, str)
+        return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
+
+    monkeypatch.setattr(handed, "lower", deadly)
+    monkeypatch.setattr(breach, "_FATAL", set())
+    signatures = []
+    with Session(("torch",)) as session:
+        for operator in ("reshape", "tile"):
+            turns = (_turn(builtin(), (operator,), "torch", n)[1] for n in range(8))
+            place = next(n for n, one in enumerate(turns) if one is None)
+            for seed in range(6):
+                told = judge_invalid(session, builtin(), [seed], (operator,), place)[0]
+                found = [find_accepted(session, one, number) for number, one in told]
+                signatures += [one.signature for one in found if one.requirement == "long"]
+    assert len(signatures) > 1
+    assert set(signatures) == {f"torch {LONG}"}
+
+
+def test_the_end_of_a_process_is_told_of_every_function_of_an_operator() -> None:
+    """`irfft` may end a process by a length by which `rfft` has ended one."""
+    one = spoilt(builtin(), 0, ["dft"], wanted_of("dft", "length"))
+    assert one is not None
+    first, other = (breach.symptom_of_breach("tf", one, "crash", f) for f in ("rfft", "irfft"))
+    assert breach.is_told(first, {first})
+    assert not breach.is_told(other, {first})
+    assert breach.has_ended("tf", one, {first}, "rfft")
+    assert not breach.has_ended("tf", one, {first}, "irfft")
+    accepted = (breach.symptom_of_breach("tf", one, "accepted", f) for f in ("rfft", "irfft"))
+    assert len(set(accepted)) == 1

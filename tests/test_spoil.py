@@ -468,3 +468,26 @@ def test_places_that_ascend_are_put_out_of_order_and_are_in_order_else(name: str
         why = broken_by(one.graph, fed(one, 0, builtin()), builtin())
         assert why is not None
         assert why.code == one.fault.code
+
+
+def test_numbers_of_axes_have_their_turn_among_many_sizes() -> None:
+    """A kernel with an axis more than the input, and with one less, of nearly every call."""
+    told: list[int] = []
+    for seed in range(8):
+        made = spoils(builtin(), seed, ["conv"], wanted_of("conv", "ranks"))
+        told += {
+            len(one.graph.inputs["w"].info.shape) - len(one.graph.inputs["x"].info.shape)
+            for one in made
+            if one.fault.code == "conv.ranks" and not one.hollow
+        }
+    assert told.count(1) >= 6
+    assert told.count(-1) >= 6
+
+
+def test_a_list_longer_than_tensors_have_axes_must_end_no_process() -> None:
+    made = [one for n in range(12) for one in spoils(builtin(), n, (), ("broadcast_to", None))]
+    long = [one for one in made if one.fault.code == "broadcast_to.long"]
+    shapes = [one.graph.nodes[0].attrs["shape"] for one in long]
+    assert shapes
+    assert min(map(len, shapes)) > 255
+    assert all(one.hollow for one in long)

@@ -21,44 +21,57 @@ _FATAL: set[tuple[str, str, str]] = set()
 # Targets, and what they have not answered: numbers of a kind of one fault, or what is beyond all
 # sizes of one operator. Others hang as well, and each takes all of its time.
 _SILENT: set[tuple[str, str]] = set()
+_OF = " of "  # between functions, and the ways that calls of them are spoilt in
 _ENDS = 3  # ways of one fault that may end a process, until it is passed over
 
 
-def symptom_of_breach(target: str, one: Spoilt, told: str) -> Symptom:
+def symptom_of_breach(target: str, one: Spoilt, told: str, functions: str = "") -> Symptom:
     """What is known of an invalid call that was not refused: what it breaks, by what, and what came
     of it. One that is accepted in two axes may end a process in three; a target that broadcasts one
-    axis of an input may read beyond the end of another.
+    axis of an input may read beyond the end of another. functions: of the target that it is handed
+    to: one may end a process where another that has the same operator did.
     """
-    way = _way(one) if told == "crash" else one.fault.size
+    way = _way(one, functions) if told == "crash" else one.fault.size
     operator, changed = one.graph.nodes[0].op.name, " ".join(sorted(given_of(one)))
     return target, told, operator, requirement_of(one), changed, way
 
 
-def remember(target: str, one: Spoilt, status: str) -> None:
-    """Keeps in mind that a call has ended a target's process, or that it was not answered."""
+def remember(target: str, one: Spoilt, status: str, functions: str = "") -> None:
+    """Keeps in mind that a call has ended a target's process, or that it was not answered.
+
+    functions: as of `symptom_of_breach`.
+    """
     if status == "timeout":
         _SILENT.add((target, _silence(one)))
     if status in ("crash", "timeout"):
-        _FATAL.add((target, one.fault.code, _way(one)))
+        _FATAL.add((target, one.fault.code, _way(one, functions)))
 
 
-def _way(one: Spoilt) -> str:
+def _way(one: Spoilt, functions: str) -> str:
     """In what ways that break one requirement differ, so that one may end a process where another
-    is accepted: by the number of axes, and what kind of number it is.
+    is accepted: by the target's functions, the number of axes, and what kind of number it is.
     """
     ranks = [len(port.info.shape) for port in one.graph.inputs.values()]
     kind = way_of(one.changed)[2:] if isinstance(one.changed, SetAttr) else ()
-    return " ".join(map(str, (*ranks, *kind)))
+    return f"{functions}{_OF}{' '.join(map(str, (*ranks, *kind)))}"
 
 
-def has_ended(target: str, one: Spoilt, before: set[Symptom]) -> bool:
+def is_told(symptom: Symptom, before: set[Symptom]) -> bool:
+    """Whether the end of a process has been told of, in whatever ways the same functions had it."""
+    functions = symptom[5].partition(_OF)[0]
+    return any(
+        known[:5] == symptom[:5] and known[5].partition(_OF)[0] == functions for known in before
+    )
+
+
+def has_ended(target: str, one: Spoilt, before: set[Symptom], functions: str = "") -> bool:
     """Whether a spoilt call need not be run, as others that break the same have ended processes."""
     if (target, _silence(one)) in _SILENT:
         return True
     fatal = {way for name, code, way in _FATAL if (name, code) == (target, one.fault.code)}
     return (
-        symptom_of_breach(target, one, "crash") in before
-        or _way(one) in fatal
+        symptom_of_breach(target, one, "crash", functions) in before
+        or _way(one, functions) in fatal
         or len(fatal) >= _ENDS
     )
 

@@ -16,14 +16,19 @@ from irlang.diff.verdict import Verdict, at_edge
 from irlang.lower.profile import is_short
 
 SHORTENED = "whole numbers of 64 bits in 32"
+LONG = "more axes than arrays have"
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
 
-def cause(target: str, verdict: Verdict, numbers: Iterable[Any]) -> str:
+def cause(target: str, verdict: Verdict, numbers: Iterable[Any], requirement: str = "") -> str:
     """The cause, in words; empty where nothing but the operator explains the finding.
 
-    numbers: all that the smallest program is fed with, and what is right.
+    numbers: all that the smallest program is fed with, and what is right. requirement: what an
+    invalid one breaks. A process that ends by so many axes as nothing has ends by what holds or
+    hands over such a tensor, whichever operator gave it.
     """
+    if requirement == "long":
+        return LONG
     if at_edge(verdict.verdict) != "edge" or verdict.stage == "backward" or verdict.got is None:
         return ""
     if not _LEAST <= verdict.got <= _MOST or not is_short(target):

@@ -127,6 +127,7 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
         words=accepted.words,
         versions=versions, got=accepted.got, fault=accepted.fault,
         requirement=accepted.requirement, output=accepted.output, repeated=accepted.repeated,
+        functions=accepted.functions,
     )  # fmt: skip
 
 

@@ -33,7 +33,8 @@ class Found:
     definition leaves them open, of what is `inconsistent`. repeated: whether the reduced program
     shows it again in a process that has run nothing else; tried: whether there was time for that.
     output: what the process has printed that was lost. words: in which other targets refuse an
-    invalid one. signature: what makes two findings one.
+    invalid one. functions: of the target that have ended the process of an invalid one, which may
+    be several for one operator. signature: what makes two findings one.
     """
 
     seed: int
@@ -57,6 +58,7 @@ class Found:
     tried: bool = True
     output: str = ""
     words: dict[str, str] = field(default_factory=dict)
+    functions: str = ""
 
     @property
     def cause(self) -> str:
@@ -64,7 +66,7 @@ class Found:
         numbers = chain(
             self.reduced.values.values(), (ball.value for ball in self.expected.values())
         )
-        return cause(self.target, self.verdict, numbers)
+        return cause(self.target, self.verdict, numbers, self.requirement)
 
     @property
     def signature(self) -> str:
@@ -83,6 +85,7 @@ class Found:
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
             pattern = ["invalid", self.requirement, *pattern]
+            pattern += [self.functions] if self.functions else []
         said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
         if self.cause:
             said = f"{self.target} {self.cause}"

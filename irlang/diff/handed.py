@@ -30,6 +30,7 @@ from irlang.lower.admits import admits_scalars, admitted, fixed
 from irlang.lower.direct import (
     is_direct,
     lists,
+    named,
     numbers,
     operators,
     reads,
@@ -67,6 +68,12 @@ class Programs:
         return self.own(target, graph) is not None
 
 
+def functions_of(programs: Programs, target: str, one: Spoilt) -> str:
+    """The target's functions that a spoilt call is handed to, by their names."""
+    lowered = programs.own(target, one.graph)
+    return " ".join(named(lowered)) if lowered is not None else ""
+
+
 def is_telling(programs: Programs, target: str, one: Spoilt) -> bool:
     """Whether something is learnt from what a target makes of a spoilt call."""
     lowered = programs.own(target, one.graph)
@@ -75,7 +82,7 @@ def is_telling(programs: Programs, target: str, one: Spoilt) -> bool:
     # What a framework documents to be valid must end no process either.
     if isinstance(one.changed, SetElements) and not one.hollow:
         return not (is_wrapped(one, lowered) or is_valid_as_fixed(one, target, programs.catalog))
-    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered))
+    documented = _documented(one, lowered, target)
     return (
         one.hollow
         or bool(documented)
@@ -94,7 +101,7 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     whole = retyped is not None and takes_as_it_is(lowered, retyped)
     if not is_direct(lowered, shaped or whole, ordered=shaped or whole, framed=fed):
         return False
-    if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
+    if _documented(one, lowered, target):
         return False
     if is_valid_as_fixed(one, target, programs.catalog):
         return False
@@ -129,10 +136,21 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     return one.added or not _is_gone_untold(one, text, target, programs)
 
 
+def _documented(one: Spoilt, lowered: Lowered, target: str) -> str:
+    """Why a call is valid there all the same, as the target documents it; empty where it is not."""
+    node = one.graph.nodes[0]
+    names = node.instance.binding.scope.names
+    return admitted(target, node.op.name, one.fault.code, operators(lowered), names)
+
+
 def _is_of_one_axis(one: Spoilt, target: str) -> bool:
-    """Whether no tensor has axes, and one without is documented to be as good as one with one."""
+    """Whether no tensor has axes, or by its change one has none beside others that have one, where
+    one without is documented to be as good as one with one.
+    """
     shapes = [port.info.shape for port in one.graph.inputs.values()]
-    return bool(shapes) and not any(shapes) and bool(admits_scalars(target))
+    most = 1 if isinstance(one.changed, Retype) else 0
+    few = () in shapes and all(len(shape) <= most for shape in shapes)
+    return few and bool(admits_scalars(target))
 
 
 def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:

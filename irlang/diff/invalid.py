@@ -30,9 +30,16 @@ from irlang.diff.answers import (
     plain_word,
     words_of,
 )
-from irlang.diff.breach import given_of, has_ended, remember, requirement_of, symptom_of_breach
+from irlang.diff.breach import (
+    given_of,
+    has_ended,
+    is_told,
+    remember,
+    requirement_of,
+    symptom_of_breach,
+)  # fmt: skip
 from irlang.diff.calls import Case
-from irlang.diff.handed import Programs, is_handed_over, is_telling
+from irlang.diff.handed import Programs, functions_of, is_handed_over, is_telling
 from irlang.diff.least import as_usual, least
 from irlang.diff.lost import is_early, plain_of, told_by
 from irlang.diff.pace import PACE
@@ -62,7 +69,7 @@ class Accepted:
     fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
     spoil it. got: the results. others: what other targets did, and words: in which they refused it.
     output: what a process that was lost had printed. repeated: whether it is so in a process that
-    has run nothing else.
+    has run nothing else. functions: of the target that have ended the process.
     """
 
     case: Case
@@ -76,6 +83,7 @@ class Accepted:
     words: dict[str, str]
     output: str = ""
     repeated: bool = True
+    functions: str = ""
 
 
 def judge_invalid(
@@ -140,7 +148,8 @@ def judge_invalid(
             said[asked.number][target] = told
             counts[target][told] += 1
             got[asked.number, target] = result
-            remember(target, spoiled[asked.number][1], result.status)
+            one = spoiled[asked.number][1]
+            remember(target, one, result.status, functions_of(programs, target, one))
     for number, (seed, whole) in enumerate(spoiled):
         if PACE.over():
             break
@@ -159,9 +168,10 @@ def judge_invalid(
                 dict(result.outputs), others, words, str(result.detail.get("output", "")),
                 told != "crash"
                 or crashes_again(session.workers[target], programs.own(target, one.graph), case),
+                functions_of(programs, target, one) if told == "crash" else "",
             )  # fmt: skip
-            symptom = symptom_of_breach(target, one, told)
-            if told != "crash" or not any(known[:5] == symptom[:5] for known in before):
+            symptom = symptom_of_breach(target, one, told, taken.functions)
+            if told != "crash" or not is_told(symptom, before):
                 found.append((seed, taken))
             before.add(symptom)
     return found, counts
@@ -231,7 +241,8 @@ def _asked(
     """Those of spoilt calls that a target is asked for: its share of what it has words for."""
     found = []
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-        if not is_turn(seed, session.shares[target]) or has_ended(target, one, before):
+        called = functions_of(programs, target, one)
+        if not is_turn(seed, session.shares[target]) or has_ended(target, one, before, called):
             continue
         if one.added and not _documents(target, one):
             continue  # the call is valid there

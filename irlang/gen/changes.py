@@ -33,6 +33,7 @@ _WIDE = 2**16
 # small multiple comes out as 0 there; and the last that 32 bits hold, of two axes of which 64 bits
 # do not count the bytes.
 _OVER = (2**40, 2**62, 2**29, 2**31 - 1)
+_MANY_AXES = 300  # of one tensor: more than any framework has, and than a byte counts
 # The same of real numbers, of which a size may be computed: one that 64 bits of an integer hold,
 # and two that they do not.
 _OVER_OF: Mapping[str, Sequence[float]] = {"int": _OVER, "real": (2.0**62, 1e19, 3e38)}
@@ -66,9 +67,10 @@ class Resize:
 def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     """Everything that may be changed of a call by itself, shuffled."""
     found: list[Move | Resize] = [
-        *_repairs(node), *_huge(node, chance), *_balanced(node, chance),
+        *_repairs(node), *_ranked(node), *_huge(node, chance), *_balanced(node, chance),
         *_repeated(node, chance), *_disordered(node), *emptied(node),
     ]  # fmt: skip
+    found = list(dict.fromkeys(found))
     chance.shuffle(found)
     return found
 
@@ -117,6 +119,15 @@ def way_of(move: Move | Resize) -> tuple[Any, ...]:
 def is_huge(move: Move | Resize) -> bool:
     """Whether a move asks for a number beyond all sizes."""
     return _reaches(move, _HUGE[0])
+
+
+def is_long(move: Move | Resize) -> bool:
+    """Whether a move makes a list longer than any tensor has axes."""
+    return isinstance(move, SetAttr) and len(_as_list(move.value)) >= _MANY_AXES
+
+
+def _as_list(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _reaches(move: Move | Resize, bound: int) -> bool:
@@ -210,6 +221,33 @@ def _repairs(node: Node) -> Iterator[Move]:
                     yield Retype(slot.item.name, member, other)
 
 
+def _ranked(node: Node) -> Iterator[Move]:
+    """Inputs and lists of whole numbers with one axis less, and with one more, at either end: of
+    what repairs try, numbers of axes come last, and seldom have their turn.
+    """
+    binding = node.instance.binding
+    for slot in pattern(node.op).slots:
+        given = binding.inputs.get(slot.item.name)
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None:
+                member = number if isinstance(given, tuple) else None
+                for shape in _lengthened(info.shape):
+                    yield Retype(slot.item.name, member, replace(info, shape=shape))
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, binding.scope.names.get(attr.name))
+        if attr.type.name == "int" and isinstance(current, tuple) and current:
+            for numbers in _lengthened(current):
+                yield SetAttr(attr.name, numbers)
+
+
+def _lengthened(numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A list without its first, or its last, number, and with one more at either end."""
+    if numbers:
+        yield from (numbers[1:], numbers[:-1], (numbers[0], *numbers), (*numbers, numbers[-1]))
+    yield from ((1, *numbers), (*numbers, 1))
+
+
 def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
     """Attributes that are whole numbers, one of which is far beyond all sizes."""
     names = node.instance.binding.scope.names
@@ -270,7 +308,7 @@ def _is_one(info: Given | None) -> TypeGuard[TensorInfo]:
 def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
     """Changes after which no memory holds the result, or that ask for such a number of nothing:
     an attribute far beyond all sizes, in one place or in all, by itself or beside an input without
-    elements.
+    elements; and a list that may have any length, with so many ones in front as no tensor has axes.
     """
     names = node.instance.binding.scope.names
     numbers: list[SetAttr] = []
@@ -282,9 +320,11 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
         elif isinstance(current, tuple) and current and over:
             numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
             numbers += [SetAttr(attr.name, (*current[:-1], n)) for n in (over[0], over[-1])]
+        if isinstance(current, tuple) and attr.type.name == "int" and attr.type.dims is None:
+            numbers.append(SetAttr(attr.name, (1,) * _MANY_AXES + current))
     hollow = list(emptied(node))
     found: list[tuple[Move, ...]] = [(number,) for number in numbers]
-    whole = [number for number in numbers if not isinstance(number.value, float)]
+    whole = [one for one in numbers if not (isinstance(one.value, float) or is_long(one))]
     found += [(number, chance.choice(hollow)) for number in whole if hollow]
     chance.shuffle(found)
     return found

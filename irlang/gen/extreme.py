@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from irlang import ast
 from irlang import equations as eq
 from irlang.catalog import Catalog
@@ -27,9 +29,11 @@ from irlang.graph import Graph, Node
 # Those that 32 bits hold last, and first do not; that are 0 and 1 in 32 bits; and the last of 64.
 _ENDS = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**32 + 1, 2**63 - 1, -(2**63))
 # Of the other sign, larger than what is usual, and what no sum comes to; and what 16 bits do not
-# hold, so far from 0, or so near to it, that squares and sums overflow, or are lost.
+# hold, so far from 0, or so near to it, that squares and sums overflow, or are lost, and the last
+# numbers of f32, which whoever reads a text may take for infinite.
 _ODD = (-0.5, 2.5, math.inf, -math.inf)
-_FAR = (1e-30, -1e-30, 1e30, 3e38, -3e38)
+_LAST = float(np.finfo(np.float32).max)
+_FAR = (1e-30, -1e-30, 1e30, 3e38, -3e38, _LAST, -_LAST)
 _NARROW = ("f16", "bf16")
 _EXACT = 2**53  # up to which whole numbers are real ones as they are
 _SEVERAL = 3  # to so many comes one of several: a range from end to end

@@ -15,7 +15,15 @@ from dataclasses import replace
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
-from irlang.gen.changes import Resize, SetElements, beyond, changed, emptied, sizes_of
+from irlang.gen.changes import (
+    Resize,
+    SetElements,
+    beyond,
+    changed,
+    emptied,
+    is_long,
+    sizes_of,
+)  # fmt: skip
 from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, moved
@@ -27,6 +35,7 @@ from irlang.signature import Fault, Given
 _OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
 _NOWHERE = 2**55  # elements that no memory holds
 _MUCH = "a number beyond all sizes"
+_LONG = "a list of more numbers than tensors have axes"
 
 
 def without_elements(
@@ -56,7 +65,9 @@ def beyond_all(
     demanded: dict[str, tuple[float, float]],
     chance: random.Random,
 ) -> Iterator[Spoilt]:
-    """The call with a result that no memory holds, or with such a number beside an empty input."""
+    """The call with a result that no memory holds, or with such a number beside an empty input, or
+    with a list that is longer than any tensor has axes.
+    """
     valid = alone(node, given, node.attrs, node.instance, demanded)
     for moves in beyond(node, chance):
         types, attrs = dict(given), dict(node.attrs)
@@ -66,12 +77,15 @@ def beyond_all(
         if instance is None:
             continue
         sizes = [math.prod(info.shape) for _, info in instance.outputs or ()]
-        if len(moves) == 1 and (instance.faults or max(sizes, default=0) < _NOWHERE):
+        long = is_long(moves[0])
+        much = not instance.faults and max(sizes, default=0) >= _NOWHERE
+        if len(moves) == 1 and not (long or much):
             continue
-        fault = Fault(f"{node.op.name}.beyond", _MUCH, 1.0, tuple(m.name for m in moves))
+        kind, said = ("long", _LONG) if long else ("beyond", _MUCH)
+        fault = Fault(f"{node.op.name}.{kind}", said, 1.0, tuple(m.name for m in moves))
         faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
         made = spoilt_call(node, valid, demanded, moves[0], faulty, types, attrs)
-        yield replace(made, hollow=len(moves) > 1)
+        yield replace(made, hollow=len(moves) > 1 or long)
 
 
 def number_unsaid(

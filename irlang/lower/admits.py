@@ -7,6 +7,7 @@ statement of the framework's own documentation, in the words behind it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from irlang.lower.target import ROWS, Description, describe
 
@@ -251,6 +252,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
+# Of these, by framework and operator, what holds of some numbers alone.
+_ONLY_OF: Mapping[tuple[str, str], Mapping[str, float]] = {
+    ("torch", "histogram"): {"low": 0, "high": 0},
+}
+
 # By framework or kind of program, and operator: attributes of which its own operator has one value,
 # as documented. A call that is invalid by another value, and valid by that one, is valid there.
 _FROM_END = {"negative": "from_end"}
@@ -278,13 +284,23 @@ _STRICTER = {
 }
 
 
-def admitted(target: str, operator: str, code: str, called: Collection[str] = ()) -> str:
+def admitted(
+    target: str,
+    operator: str,
+    code: str,
+    called: Collection[str] = (),
+    names: Mapping[str, Any] | None = None,
+) -> str:
     """Why a call that breaks the requirement `operator.name` is valid there; empty where it is not.
 
     code: of the fault. called: the target's own operators that the program has, if it is known.
+    names: the values of the call's attributes, likewise.
     """
     told = describe(target)
     if _STRICTER.get((told.framework, operator)) in called:
+        return ""
+    only = _ONLY_OF.get((told.framework, operator), {})
+    if names is not None and any(names.get(name) != value for name, value in only.items()):
         return ""
     name = code.partition(".")[2]
     keys = (f"{told.framework}:{told.mode}", told.framework, _kind(told))

@@ -125,7 +125,7 @@ def _truncated(function: str) -> Callable[[Call[Any]], Value | None]:
             return None
         mean, wide, *_ = _two_off(call)
         dtype = call.build.dtype(out.dtype)
-        text = invoke(function, str(list(out.shape)), mean, wide, dtype=dtype)
+        text = invoke(function, str(list(call["shape"])), mean, wide, dtype=dtype)
         noise: Value = call.build.once(text, out.shape, out.dtype, "noise")
         return noise
 
@@ -137,7 +137,7 @@ def _torch_truncated(call: Torch) -> Value | None:
     out, numbers = call.out, _two_off(call)
     if not numbers[1]:
         return None
-    empty = invoke("torch.empty", out.shape, dtype=call.build.dtype(out.dtype))
+    empty = invoke("torch.empty", tuple(call["shape"]), dtype=call.build.dtype(out.dtype))
     text = invoke("torch.nn.init.trunc_normal_", empty, *numbers)
     return call.build.once(text, out.shape, out.dtype, "noise")
 
@@ -148,7 +148,8 @@ def _jax_truncated(call: Jax) -> Value | None:
         return None
     mean, wide, *_ = _two_off(call)
     dtype = call.build.dtype(out.dtype)
-    noise = invoke("jax.random.truncated_normal", call.build.key(), -2.0, 2.0, out.shape, dtype)
+    key, sizes = call.build.key(), tuple(call["shape"])
+    noise = invoke("jax.random.truncated_normal", key, -2.0, 2.0, sizes, dtype)
     return call.build.once(f"{mean!r} + {wide!r} * {noise}", out.shape, out.dtype, "noise")
 
 
@@ -165,7 +166,7 @@ def _whole(
             return None
         ends = (int(call["low"]), int(call["high"]))
         named = {low: ends[0], high: ends[1]} if low else {}
-        options = {size: str(list(out.shape)), **named, "dtype": call.build.dtype(out.dtype)}
+        options = {size: str(list(call["shape"])), **named, "dtype": call.build.dtype(out.dtype)}
         text = invoke(function, *(() if low else ends), **options)
         drawn: Value = call.build.once(text, out.shape, out.dtype, "drawn")
         return drawn
@@ -178,7 +179,7 @@ def _jax_whole(call: Jax) -> Value | None:
     if not all(integer_range("i64")[0] <= end <= integer_range(out.dtype)[1] for end in ends):
         return None
     dtype = call.build.dtype(out.dtype)
-    text = invoke("jax.random.randint", call.build.key(), out.shape, *ends, dtype)
+    text = invoke("jax.random.randint", call.build.key(), tuple(call["shape"]), *ends, dtype)
     return call.build.once(text, out.shape, out.dtype, "drawn")
 
 

@@ -19,13 +19,14 @@ from irlang.lower.lower import Lowered
 
 # Which only change the layout, or say what is known of it.
 _MOVING = frozenset(
-    {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
+    {"transpose", "permute", "Transpose", "dimshuffle", "movedim", "contiguous"}
+    | {"patternbroadcast", "addbroadcast", "unbroadcast"}
 )
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add", "Cast", "Squeeze", "Unsqueeze"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
-_WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
+_WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "ones", "empty", "full"})
 # What keeps a tensor that a step changes, what takes the step, what runs a block without asking
 # what it is given, and arrays of MXNet's elder kind.
 _STEPPING = frozenset(

@@ -7,7 +7,7 @@ them, is lowered from its definition. What neither can spell is named with the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from irlang import ast
@@ -104,6 +104,8 @@ def spell(
         for formal, name in node.results().items():
             info = graph.values[name]
             given = results.get(formal)
+            if given is not None and node.instance.faults and given.dtype == info.dtype:
+                given = replace(given, shape=info.shape)  # nobody knows that of an invalid call
             if given is not None and node.instance.faults and not _is_of(given, info):
                 body.unsupported[node.name] = f"{node.op.name}: {node.instance.faults[0].message}"
                 given = None

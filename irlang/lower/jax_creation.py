@@ -25,7 +25,9 @@ def _eye(call: Jax) -> Value:
 def _full(call: Jax) -> Value | None:
     if DTYPES[call.out.dtype].kind != "real":
         return None
-    return call.value(invoke("jnp.full", call.out.shape, float(call["value"]), dtype=_type(call)))
+    return call.value(
+        invoke("jnp.full", tuple(call["shape"]), float(call["value"]), dtype=_type(call))
+    )
 
 
 def _arange(call: Jax) -> Value | None:

@@ -21,7 +21,7 @@ def _full(call: Keras) -> Value | None:
     if call.out.kind != "real":
         return None
     dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("ops.full", call.out.shape, float(call["value"]), dtype=dtype))
+    return call.value(invoke("ops.full", tuple(call["shape"]), float(call["value"]), dtype=dtype))
 
 
 def _arange(call: Keras) -> Value | None:

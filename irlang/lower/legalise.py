@@ -64,8 +64,10 @@ class Windows:
 
     @property
     def span(self) -> Sizes:
-        """The extent of a window."""
-        return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.window, strict=True))
+        """The extent of a window, along as many axes as it has dilations: in an invalid call these
+        may be another number.
+        """
+        return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.window, strict=False))
 
     @property
     def symmetric(self) -> bool:
@@ -90,7 +92,9 @@ class Windows:
 
 
 def windows(call: Call[Any]) -> Windows:
-    """The windows of a convolution or a pool, read from the names of its definition."""
+    """The windows of a convolution or a pool, read from the names of its definition; of an invalid
+    call some lists may have other lengths, for a target to refuse.
+    """
     names = call.node.instance.binding.scope.names
     size, need = tuple(call["S"]), tuple(call["need"])
     halves = {
@@ -99,7 +103,7 @@ def windows(call: Call[Any]) -> Windows:
         "given": call["before"],
     }
     lo = tuple(halves[call["pad"]])
-    after = tuple(n - low for n, low in zip(need, lo, strict=True))
+    after = tuple(n - low for n, low in zip(need, lo, strict=False))
     dilation = tuple(names.get("dilation", (1,) * len(size)))
     return Windows(
         size, tuple(call["K"]), tuple(call["stride"]), dilation, lo, after, tuple(call["O"])

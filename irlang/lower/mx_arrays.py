@@ -132,12 +132,14 @@ def _scales(call: Mx, count: int) -> list[str]:
 
 
 def _group_norm(call: Mx) -> Value | None:
-    """A factor is one of a group, not of a channel."""
+    """A factor is one of a group, not of a channel; a number that is no number of groups is handed
+    over as it is, whatever the factors are.
+    """
     x, groups = call.input("x"), call["groups"]
     given = call.has("gamma") or call.has("beta")
-    if call.axis("axis", x.rank) != 1 or x.rank < 3 or (given and groups != x.shape[1]):
+    if call.axis("axis", x.rank) != 1 or x.rank < 3 or (given and 1 <= groups != x.shape[1]):
         return None
-    scales = _scales(call, groups)
+    scales = _scales(call, max(groups, 0))
     return call.value(called("GroupNorm", x, *scales, num_groups=groups, eps=call["eps"]))
 
 

@@ -24,7 +24,7 @@ def _full(call: Mx) -> Value | None:
     if call.out.kind != "real":
         return None
     dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("mx.np.full", call.out.shape, float(call["value"]), dtype=dtype))
+    return call.value(invoke("mx.np.full", tuple(call["shape"]), float(call["value"]), dtype=dtype))
 
 
 def _arange(call: Mx) -> Value | None:

@@ -101,7 +101,7 @@ def _conv_transpose(call: Mx) -> Value | None:
     """
     rank, w = len(call["S"]), call.input("w")
     before = tuple(call["lo"])
-    ends = zip(call["full"], call["O"], before, call["output_padding"], strict=True)
+    ends = zip(call["full"], call["O"], before, call["output_padding"], strict=False)
     after = [full - out - low for full, out, low, _ in ends]
     spread = rank == _MOST_SPACE and set(call["dilation"]) != {1}
     if (

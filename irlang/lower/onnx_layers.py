@@ -80,7 +80,7 @@ def placed(call: Onnx, frame: Windows, *, dilated: bool = False) -> dict[str, An
         options["dilations"] = list(frame.dilation)  # AveragePool has them since opset 19
     # a list of another length, as an invalid call has it, is handed on as it is
     span = frame.span if len(frame.dilation) == len(frame.window) else frame.window
-    ends = zip(frame.out, frame.stride, span, frame.size, strict=True)
+    ends = zip(frame.out, frame.stride, span, frame.size, strict=False)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
     lower = call["pad"] == "given" and _is_lower(frame, span)
     automatic = reaches and (call["pad"] == "same" or lower)
@@ -95,8 +95,8 @@ def _is_lower(frame: Windows, span: Sequence[int]) -> bool:
     """Whether as many windows as fit an input divided by the stride need the padding that is given,
     the odd element before: `SAME_LOWER`. span: the extents of a window.
     """
-    ends = zip(frame.size, frame.stride, span, frame.before, frame.after, strict=True)
-    counts = tuple(-(-n // s) for n, s in zip(frame.size, frame.stride, strict=True))
+    ends = zip(frame.size, frame.stride, span, frame.before, frame.after, strict=False)
+    counts = tuple(-(-n // s) for n, s in zip(frame.size, frame.stride, strict=False))
     need = [(max(0, (-(-n // s) - 1) * s + k - n), lo, hi) for n, s, k, lo, hi in ends]
     odd = any(total % 2 for total, _, _ in need)
     halves = all((lo, hi) == (total - total // 2, total // 2) for total, lo, hi in need)
@@ -109,6 +109,8 @@ def _conv(call: Onnx) -> Value | None:
         return None
     values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
     options = placed(call, frame)
+    if len(frame.window) != frame.rank:
+        del options["kernel_shape"]  # which is that of the kernel: what is wrong is its rank alone
     return call.build.op("Conv", values, call.out.shape, group=call["groups"], **options)
 
 
@@ -125,9 +127,12 @@ def _depthwise(call: Onnx) -> Value | None:
 
 
 def _spread(call: Onnx) -> dict[str, Any]:
-    """What ConvTranspose is told of its window."""
+    """What ConvTranspose is told of its window; not its shape, where the kernel has another number
+    of axes than the input.
+    """
+    shape = {"kernel_shape": list(call["K"])} if len(call["K"]) == len(call["S"]) else {}
     return {
-        "kernel_shape": list(call["K"]),
+        **shape,
         "strides": list(call["stride"]),
         "dilations": list(call["dilation"]),
         "group": call["groups"],

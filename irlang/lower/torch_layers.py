@@ -117,7 +117,7 @@ def _transposed(call: Torch) -> Value | None:
     rank = len(size)
     if not 1 <= rank <= _MOST_SPACE:
         return None
-    whole = [(n - 1) * s + k for n, s, k in zip(size, stride, span, strict=True)]
+    whole = [(n - 1) * s + k for n, s, k in zip(size, stride, span, strict=False)]
     extra = [o - (w - 2 * low) for o, w, low in zip(out, whole, lo, strict=True)]
     limits = [max(pair) for pair in zip(stride, dilation, strict=True)]
     if call["pad"] == "given" and tuple(call["before"]) == tuple(call["after"]):
