@@ -1,15 +1,16 @@
-"""How TensorFlow spells what flows back through functions of elements, and through layers of images:
-kernels of gradients, called by themselves.
+"""How TensorFlow spells what flows back through functions of elements and layers of images: kernels
+of gradients, called by themselves.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate, pairwise
 from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import all_are, channels_last, moved
-from irlang.lower.spelling import invoke, named
+from irlang.lower.spelling import invoke
 from irlang.lower.tf_backward import COORDINATES, kernel
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_images import first
@@ -23,10 +24,16 @@ _PLANE = 4  # axes of a batch of images
 # ---- elements: kernels of the result y, and of the argument x
 
 
+def _alike(g: Value, x: Value) -> bool:
+    """Whether there is a kernel. Another shape of as many elements is no fault to it."""
+    reshaped = g.shape != x.shape and math.prod(g.shape) == math.prod(x.shape)
+    return g.dtype in _HALVES and not reshaped
+
+
 def _of_result(name: str, *others: str) -> Native:
     def rule(call: Tf, name: str) -> Value | None:
         g, y = call.input("g"), call.input("y")
-        return call.value(invoke(name, y=y, dy=g)) if g.dtype in _HALVES else None
+        return call.value(invoke(name, y=y, dy=g)) if _alike(g, y) else None
 
     return kernel(name, rule, others=others)
 
@@ -39,7 +46,7 @@ def _features(call: Tf, name: str, other: str = "x", **options: Any) -> Value | 
     g, x = call.input("g"), call.input(other)
     key = "features" if other == "x" else "outputs"
     given = {"gradients": g, key: x, **options}
-    return call.value(invoke(name, **given)) if g.dtype in _HALVES else None
+    return call.value(invoke(name, **given)) if _alike(g, x) else None
 
 
 def _leaky(call: Tf, name: str) -> Value | None:
@@ -51,7 +58,8 @@ def _elu(call: Tf, name: str) -> Value | None:
 
 
 def _selu(call: Tf, name: str) -> Value | None:
-    own = not call.says("alpha") and not call.says("gamma")
+    """Of f64 the product of its two constants is another."""
+    own = not call.says("alpha") and not call.says("gamma") and call.out.dtype != "f64"
     return _features(call, name, "y") if own else None
 
 
@@ -255,16 +263,17 @@ DERIVATIVES: dict[str, Native] = {
     "selu_gradient": kernel("SeluGrad", _selu),
     "softplus_gradient": kernel("SoftplusGrad", _features),
     "softsign_gradient": kernel("SoftsignGrad", _features),
-    "conv_input_gradient": kernel(
-        "Conv2DBackpropInput", _input, others=("Conv3DBackpropInputV2",)
-    ),
+    "conv_input_gradient": kernel("Conv2DBackpropInput", _input, others=("Conv3DBackpropInputV2",)),
     "max_pool_indices_gradient": kernel("MaxPoolGradWithArgmax", _indices, ("g",)),
     "grey_dilation_gradient": kernel("Dilation2DBackprop", _dilation, ("g", "x", "w")),
     "fractional_max_pool_gradient": kernel("FractionalMaxPoolGrad", _fractional, ("g", "x")),
     "local_response_norm_gradient": kernel("LRNGrad", _local_response, ("g", "x")),
     "pad_gradient": kernel("MirrorPadGrad", _mirror),
     "batch_norm_gradient": kernel(
-        "FusedBatchNormGradV3", _batch_norm, others=("FusedBatchNormGradV2", "FusedBatchNormGrad")
+        "FusedBatchNormGradV3",
+        _batch_norm,
+        ("g", "x", "scale", "mean", "var"),
+        others=("FusedBatchNormGradV2", "FusedBatchNormGrad"),
     ),
     "resize_nearest_gradient": kernel("ResizeNearestNeighborGrad", _nearest, ("g",)),
 }

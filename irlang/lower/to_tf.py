@@ -15,6 +15,7 @@ from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_derivatives import DERIVATIVE_WORDS, DERIVATIVES
 from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
+from irlang.lower.tf_kernels import KERNELS
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
@@ -49,7 +50,7 @@ _ROWS: dict[str, Native] = {
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS)
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS, KERNELS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",

@@ -71,6 +71,8 @@ def _pad(call: Torch) -> Value | None:
     """All axes but the first two are padded; the last is said first."""
     g, mode = call.input("g"), _PADS.get(call["mode"])
     pairs = list(zip(call["before"], call["after"], strict=True))
+    if min(map(min, pairs), default=0) < 0:  # which takes away there
+        return None
     if mode is None or not 3 <= g.rank <= 5 or g.dtype not in _WIDE or pairs[:2] != [(0, 0)] * 2:
         return None
     like = f"torch.zeros({list(call.out.shape)}, dtype={call.build.dtype(g.dtype)})"
@@ -117,6 +119,11 @@ def _linear(call: Torch) -> Value | None:
 # ---- elements
 
 
+def _alike(g: Value, x: Value) -> bool:
+    """Whether there is a kernel. Kernels broadcast: other shapes make another call."""
+    return g.dtype in _WIDE and g.shape == x.shape
+
+
 def _element(function: str, *arguments: Any, other: str = "x") -> Native:
     """A kernel of what flows back, the argument or the result, and numbers: attributes by name."""
     name = f"torch.ops.aten.{function}"
@@ -124,7 +131,7 @@ def _element(function: str, *arguments: Any, other: str = "x") -> Native:
     def rule(call: Torch) -> Value | None:
         g, x = call.input("g"), call.input(other)
         given = [float(call[one]) if isinstance(one, str) else one for one in arguments]
-        return call.value(invoke(name, g, x, *given)) if g.dtype in _WIDE else None
+        return call.value(invoke(name, g, x, *given)) if _alike(g, x) else None
 
     return Native(name, rule)
 
@@ -132,7 +139,7 @@ def _element(function: str, *arguments: Any, other: str = "x") -> Native:
 def _elu(call: Torch) -> Value | None:
     """Of a result."""
     g, alpha, gamma = call.input("g"), float(call["alpha"]), float(call.get("gamma", 1))
-    if g.dtype not in _WIDE:
+    if not _alike(g, call.input("y")):
         return None
     given = alpha, gamma, 1, True, call.input("y")
     return call.value(invoke("torch.ops.aten.elu_backward", g, *given))
@@ -141,7 +148,7 @@ def _elu(call: Torch) -> Value | None:
 def _softplus(call: Torch) -> Value | None:
     """From 20 on the slope is 1 there, which it is to nine digits."""
     g, x = call.input("g"), call.input("x")
-    if g.dtype != "f32":
+    if g.dtype != "f32" or not _alike(g, x):
         return None
     return call.value(invoke("torch.ops.aten.softplus_backward", g, x, 1, 20))
 
@@ -151,7 +158,7 @@ def _softmax(function: str) -> Native:
 
     def rule(call: Torch) -> Value | None:
         g, y = call.input("g"), call.input("y")
-        if g.dtype not in _WIDE:
+        if not _alike(g, y):
             return None
         given = call.axis_said("axis", g.rank), call.build.dtype(g.dtype)
         return call.value(invoke(name, g, y, *given))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,15 +34,18 @@ OF_RESULTS: dict[str, tuple[Function, float]] = {
     "sqrt_gradient": (torch.sqrt, _AWAY),
     "rsqrt_gradient": (torch.rsqrt, _AWAY),
     "reciprocal_gradient": (torch.reciprocal, _AWAY),
-    "elu_gradient": (F.elu, -6),
-    "selu_gradient": (F.selu, -6),
+    "elu_gradient": (torch.nn.functional.elu, -6),
+    "selu_gradient": (torch.nn.functional.selu, -6),
 }
 OF_ARGUMENTS: dict[str, tuple[Function, dict[str, float]]] = {
-    "relu_gradient": (F.relu, {}),
-    "hard_tanh_gradient": (lambda x: F.hardtanh(x, -2, 3), {"low": -2, "high": 3}),
-    "leaky_relu_gradient": (lambda x: F.leaky_relu(x, 0.3), {"alpha": 0.3}),
-    "softplus_gradient": (F.softplus, {}),
-    "softsign_gradient": (F.softsign, {}),
+    "relu_gradient": (torch.nn.functional.relu, {}),
+    "hard_tanh_gradient": (
+        lambda x: torch.nn.functional.hardtanh(x, -2, 3),
+        {"low": -2, "high": 3},
+    ),
+    "leaky_relu_gradient": (lambda x: torch.nn.functional.leaky_relu(x, 0.3), {"alpha": 0.3}),
+    "softplus_gradient": (torch.nn.functional.softplus, {}),
+    "softsign_gradient": (torch.nn.functional.softsign, {}),
 }
 
 
