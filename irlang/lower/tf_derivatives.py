@@ -250,6 +250,22 @@ def _nearest(call: Tf, name: str) -> Value | None:
     return first(call, invoke(name, **given, **COORDINATES[call["coord"]]))
 
 
+def _boxes(call: Tf, name: str) -> Value | None:
+    g, boxes, batch = (call.input(one) for one in ("g", "boxes", "batch"))
+    if g.rank != _PLANE or g.dtype != "f32":
+        return None
+    n, c, *space = call.out.shape
+    given = {
+        "grads": channels_last(call, g),
+        "boxes": boxes,
+        "box_ind": call.build.cast(batch, "i32"),
+        "image_size": str([n, *space, c]),
+        "T": "tf.float32",
+        "method": '"bilinear"' if call["mode"] == "linear" else '"nearest"',
+    }
+    return first(call, invoke(name, **given))
+
+
 DERIVATIVES: dict[str, Native] = {
     "tanh_gradient": _of_result("TanhGrad"),
     "sigmoid_gradient": _of_result("SigmoidGrad"),
@@ -275,6 +291,7 @@ DERIVATIVES: dict[str, Native] = {
         ("g", "x", "scale", "mean", "var"),
         others=("FusedBatchNormGradV2", "FusedBatchNormGrad"),
     ),
+    "crop_and_resize_gradient": kernel("CropAndResizeGradImage", _boxes, ("g", "boxes")),
     "resize_nearest_gradient": kernel("ResizeNearestNeighborGrad", _nearest, ("g",)),
 }
 DERIVATIVE_WORDS: dict[str, Native] = {

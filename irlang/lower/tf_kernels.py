@@ -20,6 +20,7 @@ from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 _PLACES = ("i32", "i64")
+_MOST_AXES = 7  # of kernels that assign to parts
 
 # ---- in their place
 
@@ -81,6 +82,35 @@ def _read(call: Tf, kernel: str) -> Value | None:
     return call.value(invoke(kernel, resource=f"{held.text}.handle", indices=ids, dtype=dtype))
 
 
+def _part(call: Tf) -> dict[str, Any] | None:
+    """Where a part of x begins and ends; None where there is no kernel."""
+    x, update = call.input("x"), call.input("update")
+    begin, step = call["begin"], call["step"]
+    if not 1 <= x.rank <= _MOST_AXES or x.dtype not in (*NUMBERS, "bool", "f16"):
+        return None
+    sizes = zip(begin, step, update.shape, strict=False)
+    ends = [int(b + (n - 1) * s + 1 if n else b) for b, s, n in sizes]
+    return {
+        "begin": str([int(b) for b in begin]), "end": str(ends),
+        "strides": str([int(s) for s in step]), "value": update,
+    }  # fmt: skip
+
+
+def _update(call: Tf, kernel: str) -> Value | None:
+    part = _part(call)
+    return part and call.value(invoke(kernel, input=call.input("x"), **part))
+
+
+def _assigned(call: Tf, kernel: str) -> Value | None:
+    """What a variable holds when a part of it has been assigned to."""
+    part = _part(call)
+    if part is None:
+        return None
+    held = _variable(call)
+    call.build.lines.append(invoke(kernel, ref=f"{held.text}.handle", **part))
+    return call.value(f"tf.convert_to_tensor({held.text})")
+
+
 # ---- order
 
 
@@ -133,13 +163,25 @@ def _set(call: Tf, kernel: str) -> Value | None:
 
 def _range(call: Tf, name: str, zero: str) -> tuple[str, dict[str, str]]:
     """A tensor of bytes as TensorFlow keeps them apart, and the ends of its range."""
-    point = f"tf.cast({call.text(zero)}, tf.float32)" if call.has(zero) else "tf.constant(0.0)"
+    point = "tf.constant(0.0)"
+    if call.has(zero):
+        value = call.input(zero)
+        one = call.build.reshape(value, ()) if value.shape == (1,) else value
+        point = f"tf.cast({one.text}, tf.float32)"
     low = call.build.once(f"-{point}", (), "f32", "low").text
     return f"tf.bitcast({call.text(name)}, tf.quint8)", {"min": low, "max": f"{low} + 255.0"}
 
 
+def _several(call: Tf, *zeros: str) -> bool:
+    """Whether there is a zero point for every row or filter; a range is one."""
+    given = [call.input(zero) for zero in zeros if call.has(zero)]
+    return any(value.rank == 1 and value.shape[0] > 1 for value in given)
+
+
 def _product(call: Tf, kernel: str) -> Value | None:
     if any(call.input(name).dtype != "u8" or call.input(name).rank != 2 for name in "ab"):
+        return None
+    if _several(call, "a_zero", "b_zero"):
         return None
     (a, first), (b, second) = _range(call, "a", "a_zero"), _range(call, "b", "b_zero")
     text = invoke(
@@ -155,7 +197,7 @@ def _convolution(call: Tf, kernel: str) -> Value | None:
     plain = x.rank == PLANE + 2 and call["groups"] == 1 and set(call["dilation"]) == {1}
     if x.dtype != "u8" or w.dtype != "u8" or not plain or call["pad"] == "given":
         return None
-    if len(set(call["stride"])) != 1:
+    if len(set(call["stride"])) != 1 or _several(call, "w_zero"):
         return None
     inner = channels_last(call, x)
     filters = call.build.transpose(w, (2, 3, 1, 0))
@@ -228,6 +270,10 @@ KERNELS: dict[str, Native | tuple[Native, ...]] = {
     "scatter_nd": _held("ResourceScatterNd", _slices),
     "gather": _held("ResourceGather", _read),
     "gather_nd": _held("ResourceGatherNd", _read),
+    "slice_update": (
+        raw("TensorStridedSliceUpdate", _update),
+        raw("ResourceStridedSliceAssign", _assigned, eager=True, constant=("x", "update")),
+    ),
     "searchsorted": (raw("LowerBound", _search), raw("UpperBound", _search)),
     "non_max_suppression": (
         raw("NonMaxSuppressionV2", _chosen, eager=True),
