@@ -125,9 +125,9 @@ def _diagonal(call: Mx) -> Value | None:
 
 
 def _elder_conv(call: Mx) -> Value | None:
-    """The convolution before the one that there is, of images and volumes."""
+    """The convolution before the one that there is, of images."""
     x, frame = framed(call)
-    if frame.rank not in (2, 3) or call.out.dtype != "f32" or not call.has("b"):
+    if frame.rank != 2 or call.out.dtype != "f32" or not call.has("b"):
         return None
     if not has_windows(frame) or not all((*x.shape, *call.input("w").shape)):
         return None
@@ -144,7 +144,7 @@ def _elder_pool(kind: str) -> Native:
 
     def rule(call: Mx) -> Value | None:
         x, frame = call.input("x"), windows(call)
-        fits = frame.rank in (2, 3) and set(frame.dilation) == {1} and frame.symmetric
+        fits = frame.rank == 2 and set(frame.dilation) == {1} and frame.symmetric
         if not fits or call["ceil_mode"] or not all((*x.shape, *call.out.shape)):
             return None
         if kind == "avg" and frame.padded and not call["count_include_pad"]:

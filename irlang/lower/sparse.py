@@ -122,7 +122,10 @@ _ARITHMETIC = {"multiply": "Mul", "divide": "Div", "add": "Add"}
 
 
 def _tf_arithmetic(call: Call[Any]) -> Value | None:
+    """What flows back looks for the places in the tensor, which is to have an axis."""
     values, dense = call.input("values"), call.input("dense")
+    if call.build.sloped and not dense.rank:
+        return None
     if not call.build.raw or call.out.dtype not in (*_WIDE, *_COUNTED):
         return None
     kernel = f"tf.raw_ops.SparseDenseCwise{_ARITHMETIC[call['kind']]}"

@@ -88,6 +88,8 @@ def _part(call: Tf) -> dict[str, Any] | None:
     begin, step = call["begin"], call["step"]
     if not 1 <= x.rank <= _MOST_AXES or x.dtype not in (*NUMBERS, "bool", "f16"):
         return None
+    if any(b < 0 for b in begin):  # which is counted from the end
+        return None
     sizes = zip(begin, step, update.shape, strict=False)
     ends = [int(b + (n - 1) * s + 1 if n else b) for b, s, n in sizes]
     return {

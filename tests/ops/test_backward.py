@@ -10,8 +10,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from tests.ops.compare import agrees, all_left_open, integers, left_open, reals
+from tests.ops.compare import agrees, all_left_open, integers, left_open, reals, results
 
 few = settings(max_examples=25)
 Array = np.ndarray[Any, Any]
@@ -296,6 +297,29 @@ def test_the_nearest_of_corners_flow_back() -> None:
     g = np.array([[[1.0, 2.0, 4.0]]])
     said: dict[str, Any] = {"size": (5,), "coord": "align_corners"}
     agrees("resize_nearest_gradient", {"g": g}, np.array([[[1.0, 0, 2, 0, 4]]]), **said)
+
+
+def _eighth(number: int) -> float:
+    return number / 8
+
+
+@given(data=st.data(), mode=st.sampled_from(["linear", "nearest"]))
+@few
+def test_regions_flow_back_as_they_were_taken(data: st.DataObject, mode: str) -> None:
+    """The sum of what flows back, each times its element of the images, is that of the regions."""
+    size, out = (tuple(data.draw(st.integers(1, 4)) for _ in range(2)) for _ in range(2))
+    x, g = data.draw(reals((2, 1, *size))), data.draw(reals((3, 1, *out)))
+    boxes = data.draw(hnp.arrays(np.float64, (3, 4), elements=st.integers(-2, 10).map(_eighth)))
+    batch = data.draw(integers((3,), np.int64, 0, 1))
+    inputs = {"boxes": boxes, "batch": batch}
+    taken = results("crop_and_resize", {"x": x, **inputs}, size=out, mode=mode)
+    back = results("crop_and_resize_gradient", {"g": g, **inputs}, images=2, size=size, mode=mode)
+    for name in taken:
+        ((regions,), (flown,)) = taken[name], back[name]
+        assert flown.shape == x.shape
+        assert abs((flown * x).sum() - (regions * g).sum()) <= 1e-12 * (
+            1 + np.abs(flown * x).sum() + np.abs(regions * g).sum()
+        )
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")
