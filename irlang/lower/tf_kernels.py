@@ -117,9 +117,11 @@ def _assigned(call: Tf, kernel: str) -> Value | None:
 
 
 def _search(call: Tf, kernel: str) -> Value | None:
-    """Of rows that are said as such."""
+    """Of rows of two axes; where one tensor has them, it is left to the kernel to see to both."""
     row, x = call.input("row"), call.input("x")
-    if row.rank != 2 or row.dtype not in NUMBERS or call["right"] != kernel.endswith("UpperBound"):
+    if 2 not in (row.rank, x.rank) or row.dtype not in NUMBERS:
+        return None
+    if call["right"] != kernel.endswith("UpperBound"):
         return None
     return call.value(invoke(kernel, sorted_inputs=row, values=x, out_type="tf.int64"))
 
