@@ -100,7 +100,9 @@ def _part(call: Tf) -> dict[str, Any] | None:
 
 def _update(call: Tf, kernel: str) -> Value | None:
     part = _part(call)
-    return part and call.value(invoke(kernel, input=call.input("x"), **part))
+    if part is None:
+        return None
+    return call.value(invoke(kernel, input=call.input("x"), **part))
 
 
 def _assigned(call: Tf, kernel: str) -> Value | None:
