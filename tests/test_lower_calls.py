@@ -38,7 +38,7 @@ DEFECTS = {
     # given ranges of slices are refused, whose shape is the one that is asked for
     ("tf", "f32"): {"saturate_cast", "quantize_and_dequantize"},
     **{("tf", dtype): {"saturate_cast"} for dtype in ("f16", "bf16")},
-    ("tf", "f64"): {"leaky_relu", "gelu", "quantize_and_dequantize"},
+    ("tf", "f64"): {"leaky_relu", "leaky_relu_gradient", "gelu", "quantize_and_dequantize"},
     # ten digits of the first order; seven of Bessel functions beyond 5
     ("torch", "f64"): {"polygamma", "bessel_j", "bessel_y"},
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
@@ -113,7 +113,7 @@ UNSUPPORTED = {
     # The power of integers that there is goes through float64, and there is no other.
     ("onnxruntime", False, "f32"): {"power"} | _SPECIAL,
     **{("onnxruntime", True, dtype): _SPECIAL for dtype in ("f32", "f16", "bf16")},
-    ("tf", False, "f32"): {"conv", "conv_transpose", "expint"} | _OF_JAX,
+    ("tf", False, "f32"): {"conv", "conv_transpose", "conv_input_gradient", "expint"} | _OF_JAX,
     **{("tf", True, dtype): _OF_JAX for dtype in ("f32", "f64")},
     **{("tf", True, dtype): _OF_JAX | {"expint"} for dtype in ("f16", "bf16")},
     ("torch", False, "f32"): _INTEGRALS,

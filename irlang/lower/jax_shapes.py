@@ -94,6 +94,18 @@ def _segment_reduce(call: Jax) -> Value | None:
     return call.value(text)
 
 
+def _slice_update(call: Jax) -> Value | None:
+    """Of neighbours; an update that reaches beyond the end is documented to be moved back."""
+    x, update = call.input("x"), call.input("update")
+    begin = tuple(map(int, call["begin"]))
+    if x.rank != update.rank or any(step != 1 for step in call["step"]):
+        return None
+    ends = zip(begin, update.shape, x.shape, strict=True)
+    if any(first < 0 or first + count > size for first, count, size in ends):
+        return None
+    return call.value(invoke("jax.lax.dynamic_update_slice", x, update, begin))
+
+
 # ---- shapes
 
 
@@ -242,6 +254,7 @@ SHAPES: dict[str, Native] = {
     "reverse": Native("jnp.flip", _flip),
     "roll": Native("jnp.roll", _roll),
     "slice": subscript(),
+    "slice_update": Native("jax.lax.dynamic_update_slice", _slice_update),
     "broadcast_to": Native("jnp.broadcast_to", _broadcast),
     "trilu": Native("jnp.triu, jnp.tril", _trilu),
     "meshgrid": Native("jnp.meshgrid", _meshgrid),

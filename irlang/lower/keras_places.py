@@ -178,10 +178,23 @@ def _slice(call: Keras) -> Value | None:
     return call.value(invoke("ops.slice", x, tuple(begin), call.out.shape))
 
 
+def _slice_update(call: Keras) -> Value | None:
+    """Of neighbours that fit; of others each backend does what it does."""
+    x, update = call.input("x"), call.input("update")
+    begin = tuple(map(int, call["begin"]))
+    if x.rank != update.rank or any(step != 1 for step in call["step"]) or not x.rank:
+        return None
+    ends = zip(begin, update.shape, x.shape, strict=True)
+    if any(first < 0 or first + count > size for first, count, size in ends):
+        return None
+    return call.value(invoke("ops.slice_update", x, begin, update))
+
+
 PLACES: dict[str, Native] = {
     "stop_gradient": replace(plain("ops.stop_gradient"), since=KERAS_3),
     "bit_shift": Native("ops.left_shift, ops.right_shift", _shift, since=KERAS_3),
     "slice": Native("ops.slice", _slice, since=KERAS_3),
+    "slice_update": Native("ops.slice_update", _slice_update, since=KERAS_3),
     "gather": Native("ops.take", _gather, since=KERAS_3),
     "take_along_axis": Native("ops.take_along_axis", _take_along, since=KERAS_3),
     "one_hot": Native("ops.one_hot", _one_hot, since=KERAS_3),

@@ -53,13 +53,13 @@ def _dense(call: Mx) -> Value | None:
     return call.value(invoke("mx.npx.fully_connected", *given, **options))
 
 
-def _framed(call: Mx, number: float = 0.0) -> tuple[Value, Windows]:
+def framed(call: Mx, number: float = 0.0) -> tuple[Value, Windows]:
     """The input and its windows; padding that is not the same at both ends made part of it."""
     x, frame = call.input("x"), windows(call)
     return (x, frame) if frame.symmetric else around(call, x, frame, number)
 
 
-def _has_windows(frame: Windows) -> bool:
+def has_windows(frame: Windows) -> bool:
     """Whether MXNet has such windows: of three axes they are not spread."""
     return 1 <= frame.rank < _MOST_SPACE or (
         frame.rank == _MOST_SPACE and set(frame.dilation) == {1}
@@ -67,8 +67,8 @@ def _has_windows(frame: Windows) -> bool:
 
 
 def _conv(call: Mx) -> Value | None:
-    x, frame = _framed(call)
-    if not _has_windows(frame):
+    x, frame = framed(call)
+    if not has_windows(frame):
         return None
     given = [x, call.input("w"), *([call.input("b")] if call.has("b") else [])]
     options = {
@@ -81,9 +81,9 @@ def _conv(call: Mx) -> Value | None:
 
 def _depthwise(call: Mx) -> Value | None:
     """A group for every channel, of which there has to be one."""
-    x, frame = _framed(call)
+    x, frame = framed(call)
     w = call.input("w")
-    if not _has_windows(frame) or not w.shape[0]:
+    if not has_windows(frame) or not w.shape[0]:
         return None
     flat = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     given = [x, flat, *([call.input("b")] if call.has("b") else [])]

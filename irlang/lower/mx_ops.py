@@ -314,6 +314,20 @@ def _slice(call: Mx) -> Value | None:
     )
 
 
+def _slice_update(call: Mx) -> Value | None:
+    """An array of its own, a part of which is assigned to."""
+    x, update = call.input("x"), call.input("update")
+    if x.dtype not in _WIDE or not x.rank or update.rank != x.rank:
+        return None
+    if not all((*x.shape, *update.shape)):
+        return None
+    rows = zip(call["begin"], call["step"], update.shape, strict=True)
+    part = ", ".join(f"{b}:{b + (n - 1) * s + 1}:{s}" for b, s, n in rows)
+    held = call.build.once(f"{call.build.receiver(x)}.copy()", x.shape, x.dtype, "held")
+    call.build.lines.append(f"{held.text}[{part}] = {update.text}")
+    return held
+
+
 def _diff(call: Mx) -> Value | None:
     x = call.input("x")
     if x.rank > MOST_AXES:
@@ -425,6 +439,7 @@ _ROWS: dict[str, Native] = {
     "prelu": Native("mx.npx.leaky_relu", _prelu),
     "top_k": Native("mx.npx.topk", _top_k),
     "slice": Native("mx.npx.slice", _slice),
+    "slice_update": Native("mx.np.ndarray.__setitem__", _slice_update, ("x", "update"), eager=True),
     "differences": Native("mx.np.diff", _diff),
     "histogram": Native("mx.np.histogram", _histogram),
     "rot90": turned("mx.np.rot90"),

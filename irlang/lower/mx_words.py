@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import windows
 from irlang.lower.mx_arrays import called, of_old, plain, reduction, row
 from irlang.lower.mx_builder import MxBuilder
+from irlang.lower.mx_layers import framed, has_windows
 from irlang.lower.spelling import functions
 from irlang.lower.value import Value
 
@@ -84,7 +86,85 @@ def _take(call: Mx) -> Value | None:
     return call.value(called("take", x, ids, axis=axis, mode='"raise"'))
 
 
-WORDS: dict[str, Native] = {
+def _slice_axis(call: Mx) -> Value | None:
+    """Of neighbours along one axis."""
+    x, axes = call.input("x"), call["axes"]
+    if len(axes) != 1 or call["step"][0] != 1 or 0 in x.shape:
+        return None
+    first, count = int(call["first"][0]), call.out.shape[call.axes("axes", x.rank)[0]]
+    if not count:
+        return None
+    axis = call.axes_said("axes", x.rank)[0]
+    return call.value(called("slice_axis", x, axis=axis, begin=first, end=first + count))
+
+
+def _exchange(call: Mx) -> Value | None:
+    x, order = call.input("x"), tuple(call["order"])
+    changed = [axis for axis, source in enumerate(order) if axis != source]
+    if len(changed) != 2 or 0 in x.shape:
+        return None
+    return call.value(called("SwapAxis", x, dim1=changed[0], dim2=changed[1]))
+
+
+def _activation(call: Mx) -> Value | None:
+    """Along the last axis of rows, or the channels of images."""
+    x = call.input("x")
+    axis = call.axis("axis", x.rank) if x.rank else 0
+    mode = {(2, 1): "instance", (4, 1): "channel"}.get((x.rank, axis))
+    if mode is None or 0 in x.shape:
+        return None
+    return call.value(called("SoftmaxActivation", x, mode=f'"{mode}"'))
+
+
+def _diagonal(call: Mx) -> Value | None:
+    x = call.input("x")
+    last = x.rank > 1 and call.axes("axes", x.rank) == (x.rank - 2, x.rank - 1)
+    if not last or x.shape[-1] != x.shape[-2] or not all((*x.shape, *call.out.shape)):
+        return None
+    return call.value(called("linalg_extractdiag", x, offset=call["offset"]))
+
+
+def _elder_conv(call: Mx) -> Value | None:
+    """The convolution before the one that there is, of images."""
+    x, frame = framed(call)
+    if frame.rank != 2 or call.out.dtype != "f32" or not call.has("b"):
+        return None
+    if not has_windows(frame) or not all((*x.shape, *call.input("w").shape)):
+        return None
+    options = {
+        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
+        "pad": frame.before, "num_filter": call.out.shape[1], "num_group": call["groups"],
+    }  # fmt: skip
+    given = x, call.input("w"), call.input("b")
+    return call.value(called("Convolution_v1", *given, **options))
+
+
+def _elder_pool(kind: str) -> Native:
+    """The pool before the one that there is; its mean counts what is padded."""
+
+    def rule(call: Mx) -> Value | None:
+        x, frame = call.input("x"), windows(call)
+        fits = frame.rank == 2 and set(frame.dilation) == {1} and frame.symmetric
+        if not fits or call["ceil_mode"] or not all((*x.shape, *call.out.shape)):
+            return None
+        if kind == "avg" and frame.padded and not call["count_include_pad"]:
+            return None
+        options = {
+            "kernel": frame.window, "stride": frame.stride, "pad": frame.before,
+            "pool_type": f'"{kind}"',
+        }  # fmt: skip
+        return call.value(called("Pooling_v1", x, **options))
+
+    return row("Pooling_v1", rule)
+
+
+WORDS: dict[str, Native | tuple[Native, ...]] = {
+    "slice": row("slice_axis", _slice_axis),
+    "transpose": row("SwapAxis", _exchange),
+    "diagonal": row("linalg_extractdiag", _diagonal),
+    "conv": row("Convolution_v1", _elder_conv),
+    "max_pool": _elder_pool("max"),
+    "avg_pool": _elder_pool("avg"),
     "max_roi_pool": row("ROIPooling", _roi_pool, constant=("rois",)),
     "reduce_sum": reduction("sum"),
     "reduce_mean": reduction("mean"),
@@ -100,7 +180,7 @@ WORDS: dict[str, Native] = {
         )
     },
     "modulo": _binary("mod", sign_of="divisor"),
-    "softmax": _along("softmax"),
+    "softmax": (_along("softmax"), row("SoftmaxActivation", _activation)),
     "log_softmax": _along("log_softmax"),
     "gather": row("take", _take),
     "split": row("SliceChannel", _equal_parts),

@@ -104,6 +104,35 @@ def _torch_softmax(call: Call[Any]) -> Value | None:
     return call.value(f"{found}.coalesce().values()")
 
 
+_GRADIENTS = {"sum": "Sum", "mean": "Mean", "sqrt_n": "SqrtN"}
+_SUMMED = (2, 7)  # the release of TensorFlow that has a kernel for sums
+
+
+def _tf_segments_gradient(call: Call[Any]) -> Value | None:
+    g, ids, segment = (call.input(name) for name in ("g", "ids", "segment"))
+    known = call["reduction"] != "sum" or (call.build.release or _SUMMED) >= _SUMMED
+    if not call.build.raw or not known or g.dtype not in _WIDE or ids.dtype not in _COUNTED:
+        return None
+    kernel = f"tf.raw_ops.SparseSegment{_GRADIENTS[call['reduction']]}Grad"
+    given = {"grad": g, "indices": ids, "segment_ids": segment, "output_dim0": call["rows"]}
+    return call.value(invoke(kernel, **given))
+
+
+_ARITHMETIC = {"multiply": "Mul", "divide": "Div", "add": "Add"}
+
+
+def _tf_arithmetic(call: Call[Any]) -> Value | None:
+    """What flows back looks for the places in the tensor, which is to have an axis."""
+    values, dense = call.input("values"), call.input("dense")
+    if call.build.sloped and not dense.rank:
+        return None
+    if not call.build.raw or call.out.dtype not in (*_WIDE, *_COUNTED):
+        return None
+    kernel = f"tf.raw_ops.SparseDenseCwise{_ARITHMETIC[call['kind']]}"
+    given = {"sp_indices": call.input("ids"), "sp_values": values, "dense": dense}
+    return call.value(invoke(kernel, **given, sp_shape=str([call["rows"], call["columns"]])))
+
+
 _TF_SEGMENTS = "tf.sparse.segment_sum, tf.sparse.segment_mean, tf.sparse.segment_sqrt_n"
 TF_SPARSE: dict[str, Native] = {
     "sparse_matmul": Native("tf.sparse.sparse_dense_matmul", _tf_product),
@@ -114,6 +143,18 @@ TF_SPARSE: dict[str, Native] = {
     "sparse_softmax": Native("tf.sparse.softmax", _tf_softmax),
     "sparse_segment_reduce": Native(_TF_SEGMENTS, _tf_segments),
     "dynamic_stitch": Native("tf.dynamic_stitch", _tf_stitch),
+    "sparse_segment_gradient": Native(
+        "tf.raw_ops.SparseSegmentMeanGrad, tf.raw_ops.SparseSegmentSqrtNGrad, "
+        "tf.raw_ops.SparseSegmentSumGrad",
+        _tf_segments_gradient,
+        constant=("g",),
+    ),
+    "sparse_dense_arithmetic": Native(
+        "tf.raw_ops.SparseDenseCwiseMul, tf.raw_ops.SparseDenseCwiseDiv, "
+        "tf.raw_ops.SparseDenseCwiseAdd",
+        _tf_arithmetic,
+        constant=("dense", "values"),
+    ),
 }
 TORCH_SPARSE: dict[str, Native] = {
     "sparse_matmul": Native("torch.sparse.mm", _torch_product, since=_CHECKED),

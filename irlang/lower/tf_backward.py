@@ -4,6 +4,8 @@ themselves. Channels are last.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -17,6 +19,24 @@ from irlang.lower.value import Value
 Tf = Call[TensorFlowBuilder]
 _WIDE = ("f32", "f64")
 _DEPTH = {2: "", 3: "3D"}  # by spatial axes, as kernels of windows have it in their names
+
+
+def kernel(
+    name: str,
+    rule: Callable[[Tf, str], Any],
+    constant: tuple[str, ...] = (),
+    others: tuple[str, ...] = (),
+) -> Native:
+    """A row for a kernel by its name, which the rule is told as it is called. others: further
+    kernels, which are called alike.
+    """
+
+    def told(called: str) -> Rule:
+        return lambda call: rule(call, called) if call.build.raw else None
+
+    names = [f"tf.raw_ops.{one}" for one in (name, *others)]
+    own, *more = (Native(one, told(one), constant) for one in names)
+    return replace(own, others=tuple(more))
 
 
 def _kernel(names: str, rule: Rule, constant: tuple[str, ...] = ()) -> Native:
@@ -77,7 +97,7 @@ def _fractional(call: Tf) -> Value | None:
     return first(call, invoke("tf.raw_ops.FractionalAvgPoolGrad", **given))
 
 
-_COORDINATES: dict[str, dict[str, bool]] = {
+COORDINATES: dict[str, dict[str, bool]] = {
     "half_pixel": {"half_pixel_centers": True},
     "asymmetric": {},
     "align_corners": {"align_corners": True},
@@ -89,7 +109,7 @@ def _resize(call: Tf) -> Value | None:
     if g.dtype != "f32" or g.rank != 4 or x.rank != 4:
         return None
     inner = [channels_last(call, value) for value in (g, x)]
-    options = _COORDINATES[call["coord"]]
+    options = COORDINATES[call["coord"]]
     text = invoke(
         "tf.raw_ops.ResizeBilinearGrad", grads=inner[0], original_image=inner[1], **options
     )

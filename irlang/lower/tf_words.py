@@ -18,11 +18,15 @@ from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
-_NUMBERS = ("f32", "f64", "i32", "i64")  # for which kernels of all kinds are
+NUMBERS = ("f32", "f64", "i32", "i64")  # for which kernels of all kinds are
 
 
 def raw(
-    kernel: str, rule: Callable[[Tf, str], Any], since: tuple[int, ...] = (), eager: bool = False
+    kernel: str,
+    rule: Callable[[Tf, str], Any],
+    since: tuple[int, ...] = (),
+    eager: bool = False,
+    constant: tuple[str, ...] = (),
 ) -> Native:
     """A row for a kernel by its name, which the rule is told as it is called."""
     name = f"tf.raw_ops.{kernel}"
@@ -30,7 +34,7 @@ def raw(
     def told(call: Tf) -> Any:
         return rule(call, name) if call.build.raw else None
 
-    return Native(name, told, eager=eager, since=since)
+    return Native(name, told, constant, eager, since)
 
 
 def word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
@@ -44,7 +48,7 @@ def word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
 def _two(call: Tf, kernel: str) -> Value | None:
     """Of two tensors of numbers."""
     a, b = (Value(call.build.full(v), v.shape, v.dtype) for v in call.values.values())
-    return call.value(invoke(kernel, x=a, y=b)) if call.out.dtype in _NUMBERS else None
+    return call.value(invoke(kernel, x=a, y=b)) if call.out.dtype in NUMBERS else None
 
 
 def _quotient(call: Tf, kernel: str) -> Value | None:
@@ -59,7 +63,7 @@ def _one(call: Tf, kernel: str) -> Value | None:
 def _clip(call: Tf, kernel: str) -> Value | None:
     """Between numbers in their order, which it is left to the caller to see to."""
     low, high, x = call["low"], call["high"], call.input("x")
-    if call.out.dtype not in _NUMBERS or low > high:
+    if call.out.dtype not in NUMBERS or low > high:
         return None
     if call.out.kind == "int" and math.inf in (-low, high):
         return None
@@ -103,7 +107,7 @@ def _gather(call: Tf, kernel: str) -> Value | None:
 def _scatter(call: Tf, kernel: str) -> Value | None:
     x, ids = call.input("x"), call.input("ids")
     added = call["reduction"] == "add" and call["negative"] == "refused"
-    if not added or ids.rank < 2 or not x.rank or x.dtype not in _NUMBERS:
+    if not added or ids.rank < 2 or not x.rank or x.dtype not in NUMBERS:
         return None
     if ids.dtype not in ("i32", "i64"):
         return None
@@ -137,7 +141,7 @@ def _bucketize(call: Tf, kernel: str) -> Value | None:
 def _unique(call: Tf, kernel: str) -> list[Value] | None:
     """Along an axis that is not said, of a vector."""
     x = call.input("x")
-    if call["order"] != "first" or x.dtype not in _NUMBERS:
+    if call["order"] != "first" or x.dtype not in NUMBERS:
         return None
     names = [call.build.names.fresh("v") for _ in range(3)]
     text = invoke(kernel, x=x, axis="tf.constant([], tf.int64)", out_idx="tf.int64")
@@ -149,7 +153,7 @@ def _unique(call: Tf, kernel: str) -> list[Value] | None:
 def _kth(call: Tf, kernel: str) -> list[Value] | None:
     """Along the last axis, where it is not asked at which place."""
     x = call.input("x")
-    if call.wants("at") or call.axis("axis", x.rank) != x.rank - 1 or x.dtype not in _NUMBERS:
+    if call.wants("at") or call.axis("axis", x.rank) != x.rank - 1 or x.dtype not in NUMBERS:
         return None
     found = Value(invoke(kernel, input=x, n=call["k"] - 1), x.shape[:-1], x.dtype)
     return [call.build.reshape(found, call.out.shape) if call["keepdims"] else found]
@@ -158,7 +162,7 @@ def _kth(call: Tf, kernel: str) -> list[Value] | None:
 def _upsample(call: Tf, kernel: str) -> Value | None:
     """An image that is made larger by whole numbers."""
     x = call.input("x")
-    if x.rank != 4 or x.dtype not in (*_NUMBERS, "f16"):
+    if x.rank != 4 or x.dtype not in (*NUMBERS, "f16"):
         return None
     n, c, *space = call.out.shape
     text = invoke(kernel, images=channels_last(call, x), size=str(space))
@@ -186,7 +190,7 @@ def _boxes(call: Tf, kernel: str) -> Value | None:
 def _transpose(call: Tf, kernel: str) -> Value | None:
     """Of what is conjugate to itself."""
     order = str(list(call["order"]))
-    whole = call.out.dtype in _NUMBERS
+    whole = call.out.dtype in NUMBERS
     return call.value(invoke(kernel, x=call.input("x"), perm=order)) if whole else None
 
 
@@ -212,7 +216,7 @@ def _pad(call: Tf, kernel: str) -> Value | None:
     """With a number that is said, also where it is 0."""
     pairs = [list(map(int, p)) for p in zip(call["before"], call["after"], strict=True)]
     below = any(amount < 0 for pair in pairs for amount in pair)
-    if call["mode"] != "constant" or below or call.out.dtype not in _NUMBERS:
+    if call["mode"] != "constant" or below or call.out.dtype not in NUMBERS:
         return None
     number = f"tf.constant({_written(filling(call))}, {call.build.dtype(call.out.dtype)})"
     given = {"paddings": str(pairs), "constant_values": number}
@@ -286,14 +290,14 @@ def _diagonals(call: Tf, kernel: str) -> Value | None:
 def _square(call: Tf, function: str) -> Value | None:
     """Of one square matrix."""
     x = call.input("x")
-    square = x.rank == 2 and x.shape[0] == x.shape[1] and x.dtype in _NUMBERS
+    square = x.rank == 2 and x.shape[0] == x.shape[1] and x.dtype in NUMBERS
     kept = square and _last_two(call, 2) and not call["offset"]
     return call.value(invoke(function, x)) if kept else None
 
 
 def _of_vector(call: Tf, function: str) -> Value | None:
     x = call.input("x")
-    kept = x.rank == 1 and x.dtype in _NUMBERS and _last_two(call, 2) and not call["offset"]
+    kept = x.rank == 1 and x.dtype in NUMBERS and _last_two(call, 2) and not call["offset"]
     return call.value(invoke(function, x)) if kept else None
 
 
@@ -338,7 +342,7 @@ def _resize(call: Tf, kernel: str) -> Value | None:
             return None
     else:
         rounding = call["rounding"]
-        if call["mode"] != "nearest" or x.dtype not in (*_NUMBERS, "f16"):
+        if call["mode"] != "nearest" or x.dtype not in (*NUMBERS, "f16"):
             return None
     options = _CORNERS.get((coord, rounding))
     if options is None:

@@ -13,7 +13,9 @@ from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.spelling import with_words
 from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
+from irlang.lower.tf_derivatives import DERIVATIVE_WORDS, DERIVATIVES
 from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
+from irlang.lower.tf_kernels import KERNELS
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
@@ -42,12 +44,13 @@ _ROWS: dict[str, Native] = {
     **TF_SELECTIONS,
     **QUANTIZATION,
     **BACKWARD,
+    **DERIVATIVES,
     **TF_SPARSE,
     **TF,
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS)
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS, KERNELS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",

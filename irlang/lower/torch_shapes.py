@@ -57,6 +57,22 @@ def _take_along(call: Torch) -> Value | None:
     return call.value(invoke("torch.gather", x, call.axis_said("axis", x.rank), ids))
 
 
+def _slice_update(call: Torch) -> Value | None:
+    """Along one axis; all of the others is replaced."""
+    x, update = call.input("x"), call.input("update")
+    if x.rank != update.rank or not x.rank:
+        return None
+    rows = zip(call["begin"], call["step"], x.shape, update.shape, strict=True)
+    part = [axis for axis, (b, s, n, m) in enumerate(rows) if (b, s, n) != (0, 1, m)]
+    if len(part) > 1:
+        return None
+    axis = part[0] if part else 0
+    first, step, count = call["begin"][axis], call["step"][axis], update.shape[axis]
+    end = first + (count - 1) * step + 1 if count else first
+    given = {"dim": axis, "start": first, "end": end, "step": step}
+    return call.value(invoke("torch.slice_scatter", x, update, **given))
+
+
 # ---- shapes
 
 
@@ -243,6 +259,7 @@ SHAPES: dict[str, Native] = {
     "reverse": Native("torch.flip", _flip),
     "roll": Native("torch.roll", _roll),
     "slice": subscript(backward=False),
+    "slice_update": Native("torch.slice_scatter", _slice_update),
     "broadcast_to": Native("torch.broadcast_to", _broadcast),
     "trilu": Native("torch.triu, torch.tril", _trilu),
     "upsample": Native("F.interpolate", lambda call: interpolate(call, "nearest")),

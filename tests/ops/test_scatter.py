@@ -185,3 +185,20 @@ def test_a_position_outside_is_refused(meaning: str, position: int) -> None:
         for negative in ("refused", "from_end"):
             with pytest.raises(InvalidInput, match=f"{op}.in_range"):
                 MEANINGS[meaning](expansion(op, given_, negative=negative), given_)
+
+
+@given(data=st.data())
+@settings(max_examples=40)
+def test_a_part_is_replaced_as_numpy_assigns(data: st.DataObject) -> None:
+    shape = data.draw(shapes(least=1, low=1, high=5))
+    begin, step, count = [], [], []
+    for size in shape:
+        begin.append(data.draw(st.integers(0, size)))
+        step.append(data.draw(st.integers(1, 3)))
+        count.append(data.draw(st.integers(0, -(-(size - begin[-1]) // step[-1]))))
+    x, update = data.draw(reals(shape)), data.draw(reals(tuple(count)))
+    wanted = x.copy()
+    part = tuple(slice(b, b + (n - 1) * s + 1 if n else b, s)
+                 for b, s, n in zip(begin, step, count, strict=True))  # fmt: skip
+    wanted[part] = update
+    agrees("slice_update", {"x": x, "update": update}, wanted, begin=tuple(begin), step=tuple(step))

@@ -84,3 +84,37 @@ def test_rows_are_stitched(data: st.DataObject, ids: list[int]) -> None:
     found = left_open("dynamic_stitch", given, size=size)
     missing = [[p not in ids] * 2 for p in range(size)]
     assert (np.zeros((size, 2), bool) if found is None else found).tolist() == missing
+
+
+@given(data=st.data(), reduction=st.sampled_from(["sum", "mean", "sqrt_n"]))
+@few
+def test_what_flows_back_to_rows(data: st.DataObject, reduction: str) -> None:
+    groups, many, rows = (data.draw(st.integers(1, 4)) for _ in range(3))
+    g = data.draw(reals((groups, 2)))
+    ids = np.array(data.draw(st.lists(st.integers(0, rows - 1), min_size=many, max_size=many)))
+    drawn = data.draw(st.lists(st.integers(0, groups - 1), min_size=many, max_size=many))
+    segment = np.array(sorted(drawn))
+    counts = np.bincount(segment, minlength=groups).astype(float)
+    part = {"sum": np.ones(groups), "mean": counts, "sqrt_n": np.sqrt(counts)}[reduction]
+    wanted = np.zeros((rows, 2))
+    for place, own in zip(ids, segment, strict=True):
+        wanted[place] += g[own] / part[own]
+    agrees("sparse_segment_gradient", {"g": g, "ids": ids, "segment": segment}, wanted,
+           operations=12, magnitude=24.0, rows=rows, reduction=reduction)  # fmt: skip
+
+
+@given(data=st.data(), kind=st.sampled_from(["multiply", "divide", "add"]))
+@few
+def test_arithmetic_at_places(data: st.DataObject, kind: str) -> None:
+    rows, columns, many = (data.draw(st.integers(1, 3)) for _ in range(3))
+    shape = data.draw(
+        st.sampled_from([(), (1,), (columns,), (1, columns), (rows, 1), (rows, columns)])
+    )
+    places = [data.draw(st.tuples(st.integers(0, rows - 1), st.integers(0, columns - 1)))
+              for _ in range(many)]  # fmt: skip
+    values, dense = data.draw(reals((many,))), data.draw(reals(shape, low=0.25))
+    own = np.broadcast_to(dense, (rows, columns))[tuple(zip(*places, strict=True))]
+    function = {"multiply": np.multiply, "divide": np.divide, "add": np.add}[kind]
+    inputs = {"ids": np.array(places, np.int64), "values": values, "dense": dense}
+    agrees("sparse_dense_arithmetic", inputs, function(values, own), rows=rows, columns=columns,
+           kind=kind)  # fmt: skip
