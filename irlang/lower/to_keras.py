@@ -67,7 +67,7 @@ def is_real(name, value):
 def tensor(name, value):
     if name not in BFLOAT16:
         return ops.convert_to_tensor(value)
-    return ops.cast((value.astype(np.uint32) << 16).view(np.float32), "bfloat16")
+    return ops.cast((value.astype(np.uint32) << np.uint32(16)).view(np.float32), "bfloat16")
 
 
 def array(name, value):
