@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from irlang.cli import status
 from irlang.commands.diff import command
 from tests.targets import usable
 
@@ -35,3 +36,19 @@ def test_a_target_that_runs_nothing_does_not_agree(text: str, said: str, tmp_pat
     first, _, rest = result.output.partition("\nverdict")
     assert " ".join(first.split()) == said
     assert rest
+
+
+@pytest.mark.parametrize("asked", ["run", "diff", "localize", "reduce"])
+def test_a_result_that_is_called_like_a_gradient_is_told(
+    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of both would be lost."""
+    file = tmp_path / "m.nnir"
+    file.write_text(
+        "nnir 1\n\nmodel m(x: f32[3]) -> d_x: f32[3] {\n  d_x = multiply(x, 10)\n"
+        "  loss = reduce_sum(square(x))\n}\n"
+    )
+    targets = [] if asked == "run" else ["--targets", "torch"]
+    assert status([asked, str(file), "--grad", *targets]) == 2
+    assert "the result `d_x` has the name of the gradient by `x`" in capsys.readouterr().err
+    assert status(["run", str(file)]) == 0

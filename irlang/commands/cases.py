@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irlang.commands.loading import load_inputs, load_model
+from irlang.diagnostics import fail
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Case, Session
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
 
 
 def load_case(
-    file: str, given: Sequence[str], bind: Sequence[str], model: str | None, seed: int
+    file: str,
+    given: Sequence[str],
+    bind: Sequence[str],
+    model: str | None,
+    seed: int,
+    grad: bool = False,
 ) -> Case:
     """The model of a file, or of a finding's folder. Inputs that are not given come from the file
-    beside it, or are drawn, in the order that a definition wants.
+    beside it, or are drawn, in the order that a definition wants. grad: whether gradients are asked
+    for as well, which `require_names` is about.
     """
     from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case
@@ -30,9 +37,24 @@ def load_case(
     with contextlib.suppress(OSError):  # a name that is too long is told when it is read
         file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    if grad:
+        require_names(graph)
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = drawn(graph, catalog, seed, known)
     return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
+
+
+def require_names(graph: Graph) -> None:
+    """Raises `usage.names` where a result is called what the gradient by an input or a parameter
+    is: one of both would be lost.
+    """
+    for name in (*graph.inputs, *graph.params):
+        if f"d_{name}" in graph.outputs:
+            raise fail(
+                "usage.names",
+                f"the result `d_{name}` has the name of the gradient by `{name}`",
+                help=f"rename the result, `{name}_d` for instance, or the input",
+            )
 
 
 def _inputs_beside(file: str, graph: Graph) -> dict[str, Array]:

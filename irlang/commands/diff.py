@@ -56,11 +56,11 @@ def command(
     from irlang.diff.verdict import FINDINGS
     from irlang.lower.target import usual
 
-    case = load_case(file, given, bind, model, seed)
+    grad = grad or optimizer is not None
+    case = load_case(file, given, bind, model, seed, grad)
     made = None
     if optimizer is not None:
         made = training.optimizer(optimizer, case.catalog)
-        grad = True
     elif steps is not None:
         raise fail("usage.optimizer", "steps of what? --optimizer names it")
     if grad and case.graph.loss is None:

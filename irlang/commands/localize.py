@@ -48,7 +48,7 @@ def command(
 
     sizes = [text for text in bind if text.partition("=")[2].isdigit()]
     calls = [text for text in bind if text not in sizes]
-    case = load_case(file, given, sizes, model, seed)
+    case = load_case(file, given, sizes, model, seed, grad)
     names = split_names(targets, ",".join(usual()))
     with Session(names, accepted=load_profile(profile)) as session:
         session.versions()

@@ -51,7 +51,7 @@ def command(
 
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
-    case = load_case(file, given, bind, model, seed)
+    case = load_case(file, given, bind, model, seed, grad)
     with Session(_names(targets), accepted=load_profile(profile)) as session:
         found = disagreeing(session, case, grad)
         if found is None:

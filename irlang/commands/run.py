@@ -42,12 +42,15 @@ def command(
     form: str,
 ) -> int:
     """Run a model: inputs are drawn from their ranges unless they are given."""
+    from irlang.commands.cases import require_names
     from irlang.commands.loading import load_inputs, load_model
     from irlang.gen.lines import drawn
     from irlang.interp.draws import open_values
 
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    if grad:
+        require_names(graph)
     values, params = drawn(graph, catalog, seed, arrays)
     values |= {**params, **open_values(graph, seed, catalog)}
     results = (
