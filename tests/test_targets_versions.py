@@ -168,6 +168,14 @@ def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
         assert not admitted(target, "gather", "gather.in_range")
 
 
+def test_what_came_later_is_unsupported_by_a_release_that_was_added() -> None:
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    later = "AttributeError: module 'tensorflow._api.v2.math' has no attribute 'approx_max_k'"
+    for name, said in (("tf-2.4", True), ("tf-2.4:graph", True), ("tf", False)):
+        assert bool(re.search(describe(name).says_no, later)) == said
+    assert re.search(describe("tf-2.4").says_no, "No OpKernel was registered")
+
+
 def test_the_tensorflow_lite_of_a_release_is_a_mode_of_it() -> None:
     pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
     found = describe("tf-2.4:tflite")

@@ -132,7 +132,8 @@ _UNCONVERTED = (
     "OpConversionFailure|Unsupported operation of type|doesn't support .* with dynamic"
     "|does not support the following ONNX operations|Element type of data input must be"
 )
-# A function that came later.
+# A function, or an argument of one, that came later.
+_LATER = r"module '\S+' has no attribute|got an unexpected keyword argument"
 _NO_JAX_FUNCTION = r"module 'jax\S*' has no attribute"
 ROWS = {
     row.name: row
@@ -416,10 +417,20 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         name, not reason, version, own.python if own else platform.python_version(), reason,
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
         own.kernels if own else {}, worker,
-        row.unasked if own and row.unasked and not own.kernels else mode.says_no,
+        _says_no(row, mode, own),
         mode.patience > 1 and not mode.piecewise, _beside(name, key, mode.plain),
         _beside(name, key, mode.sooner),
     )  # fmt: skip
+
+
+def _says_no(row: Row, mode: Mode, own: Added | None) -> str:
+    """What a target says, as a pattern, of what it does not support: an added release likewise of
+    functions and arguments that came later.
+    """
+    if own and row.unasked and not own.kernels:
+        return row.unasked
+    later = own is not None and row.kind == "python"
+    return "|".join(filter(None, [mode.says_no, _LATER if later else ""]))
 
 
 def _beside(name: str, key: str, other: str | None) -> str:
