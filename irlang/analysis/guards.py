@@ -26,7 +26,7 @@ from irlang.parser import parse
 
 _MOST_COMPARED = 200  # calls between the first that an edit changes and the last
 _MORE = 0.25  # seconds for the next call that is wrong by itself, once a guard is found
-_MOST_MORE = 6.0  # seconds for all of those: calls that a model has by the dozen are mended alike
+_MOST_MORE = 4.0  # seconds for all of those: calls that a model has by the dozen are mended alike
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
 
 
@@ -105,7 +105,8 @@ def guards_of(
             proved = by.run(one, accepted, unsafe_now)
             if proved is None:
                 continue
-            one, outcome, alone = _loosest(by, one, proved, accepted, unsafe_now, until)
+            # more time is for calls that have no way out yet, not for a wider one
+            one, outcome, alone = _loosest(by, one, proved, accepted, unsafe_now, deadline)
             now = set(before) if alone else unsafe_now
             after = set(outcome.unsafe)
             renamed = {outcome.unsafe[n] for n in after if n not in now}
