@@ -235,6 +235,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert not admitted("keras:tensorflow", "transpose", "transpose.permutation")
     assert not admitted("torch", "softplus", "softplus.beta")
     assert admitted("tf", "batch_norm", "batch_norm.scale")
+    assert admitted("tf", "slice_update", "slice_update.begin")
+    assert not admitted("tf", "slice_update", "slice_update.step")
     assert not admitted("tf", "batch_norm", "batch_norm.scale", ["fused_batch_norm"])
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
