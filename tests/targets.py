@@ -8,7 +8,8 @@ from irlang.lower import added
 from irlang.lower.target import Description, describe
 
 # Old releases that somebody may have added; a machine that has just been set up has none of them.
-_RELEASES = frozenset({"keras-theano", "mxnet-1.6", "ort-1.17", "ov", "tf-2.4", "tf-2.12"})
+_ONNXRUNTIMES = frozenset({"ort-1.15", "ort-1.17", "ort-1.20", "ort-1.23"})
+_RELEASES = frozenset({"keras-theano", "mxnet-1.6", "ov", "tf-2.4", "tf-2.12", *_ONNXRUNTIMES})
 
 
 def usable(target: str) -> Description:

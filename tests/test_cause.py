@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +52,18 @@ def test_what_fewer_bits_do_not_explain_is_the_operators(
     assert not found.cause
     assert "add" in found.signature
     assert found.signature != _found("bit_or", given, given, got, target).signature
+
+
+def test_the_largest_number_in_the_place_of_infinity_is_one_finding() -> None:
+    largest = float(np.finfo(np.float32).max)
+    found = [_found(op, 1, 1, -largest, "tflite") for op in ("add", "multiply", "subtract")]
+    for one in found:
+        one.verdict = replace(one.verdict, expected=-math.inf)
+    assert len({one.signature for one in found}) == 1
+    for target, expected in (("tflite", 1.0), ("tf", -math.inf)):
+        other = _found("add", 1, 1, -largest, target)
+        other.verdict = replace(other.verdict, expected=expected)
+        assert not other.cause
 
 
 def test_a_type_of_fewer_bits_is_held_against_numbers_that_do_not_fit() -> None:

@@ -23,7 +23,7 @@ def _is_in(code: str | bytes) -> bool:
     return isinstance(code, bytes) and CONTRIBUTED.encode() in code
 
 
-@pytest.mark.parametrize("target", ["onnxruntime", "ort-1.17"])
+@pytest.mark.parametrize("target", ["onnxruntime", "ort-1.15", "ort-1.17", "ort-1.20", "ort-1.23"])
 def test_its_own_operators_are_right(target: str) -> None:
     known = usable(target)
     programs, sent = [], []

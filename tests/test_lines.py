@@ -8,6 +8,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.apart import cases_apart
+from irlang.diff.calls import Case
 from irlang.diff.promised import documented, ruled_out
 from irlang.gen.build import generate
 from irlang.gen.lines import in_line
@@ -53,6 +54,16 @@ def test_most_calls_apart_keep_to_what_is_documented(grad: bool) -> None:
     judged = [one for one in made if one.balls is not None]
     kept = [one for one in judged if not ruled_out(one.graph, one, one.balls or {}, "tf")]
     assert len(kept) >= 0.6 * len(judged) > 0
+
+
+@pytest.mark.parametrize("kind", ["divide", "multiply"])
+def test_a_division_by_nothing_that_is_refused_on_purpose_has_no_verdict(kind: str) -> None:
+    call = f"sparse_dense_arithmetic(i, v, d; rows = 1, columns = 1, kind = {kind})"
+    graph = case("i: i64[1, 2] in [0, 0], v: f32[1], d: f32[1]", call).graph
+    for divisor in (0.0, 2.0):
+        given = {**inputs(graph, 0), "d": np.array([divisor], np.float32)}
+        said = ruled_out(graph, Case(graph, given, {}, builtin()), {}, "tf")
+        assert ("SparseDenseCwiseDiv" in said) == (kind == "divide" and divisor == 0)
 
 
 _STITCHED = "v: f32[5], i: i64[5, 2] in [0, 3]", "sparse_to_dense(i, v; rows = 4, columns = 4)"

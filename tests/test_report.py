@@ -659,6 +659,10 @@ def test_last_words_end_where_the_stack_begins() -> None:
     printed = "terminate called\nFatal Python error: Aborted\n\nCurrent thread 0x1 (most recent)"
     assert last_words(printed) == "terminate called"
     assert last_words("a " * 1000).startswith("… a a")
+    glog = (
+        "F0000 a.cc:3] Check failed: 1 == 0\n*** Check failure stack trace: ***\n    @ 0x1 main()"
+    )
+    assert last_words(glog) == "F0000 a.cc:3] Check failed: 1 == 0"
 
 
 @pytest.mark.parametrize(
@@ -672,3 +676,7 @@ def test_what_a_compiler_traces_back_in_python_is_left_out(place: str) -> None:
     )
     said = _reason(Result("refused", {}, {}, error, {}, 0.0))
     assert said == "error: 'tfl.batch_matmul' op failed\n<unknown>:0: note: here"
+    bare = (
+        f"{place}: error: it failed\n{place}: note: called from\n<program>:2:0: note: called from"
+    )
+    assert _reason(Result("refused", {}, {}, bare, {}, 0.0)).strip() == "error: it failed"

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from irlang.diff.report_words import last_words
 from irlang.lower import pool
 from irlang.lower import worker as wire
 from irlang.lower.pool import Late, Limits, Program, Target, Worker, WorkerError
@@ -185,6 +186,15 @@ def test_abort_is_a_crash_with_its_signal_and_last_words() -> None:
         assert "raw" in result.detail["output"]
         assert "in run" in result.detail["output"], "the stack"
         assert result.detail["programs_before"] == 1
+
+
+def test_the_last_words_before_a_long_stack_are_kept() -> None:
+    """Every call of what was called from one another is a line of the stack."""
+    deep = "def down(n): down(n - 1) if n else os.abort()\nprint('last words')\ndown(90)"
+    with Worker(Target("numpy")) as worker:
+        result = around(worker, body(deep))
+    assert len(result.detail["output"]) > 3000
+    assert last_words(result.detail["output"]) == "last words"
 
 
 @pytest.mark.parametrize(

@@ -172,5 +172,6 @@ def load_profile(path: str | None) -> tuple[Accepted, ...]:
 
 
 def split_names(text: str | None, default: str) -> list[str]:
-    """The names of a comma-separated option."""
-    return [name.strip() for name in (text or default).split(",") if name.strip()]
+    """The names of a comma-separated option, each once."""
+    names = [name.strip() for name in (text or default).split(",") if name.strip()]
+    return list(dict.fromkeys(names))

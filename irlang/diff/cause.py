@@ -7,17 +7,20 @@ that leaves the finding as it is: where one is left that does not fit, the findi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from irlang.diff.verdict import Verdict, at_edge
-from irlang.lower.profile import is_short
+from irlang.lower.profile import is_finite, is_short
 
 SHORTENED = "whole numbers of 64 bits in 32"
+FINITE = "the largest number in the place of infinity"
 LONG = "more axes than arrays have"
 _LEAST, _MOST = -(2**31), 2**31 - 1
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def cause(target: str, verdict: Verdict, numbers: Iterable[Any], requirement: str = "") -> str:
@@ -31,6 +34,8 @@ def cause(target: str, verdict: Verdict, numbers: Iterable[Any], requirement: st
         return LONG
     if at_edge(verdict.verdict) != "edge" or verdict.stage == "backward" or verdict.got is None:
         return ""
+    if abs(verdict.got) == _LARGEST and verdict.expected in (math.inf, -math.inf):
+        return FINITE if is_finite(target) else ""
     if not _LEAST <= verdict.got <= _MOST or not is_short(target):
         return ""  # what is kept in 32 bits gives no more
     return SHORTENED if any(map(_is_long, numbers)) else ""

@@ -169,7 +169,7 @@ def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> 
     if left is None or left.nodes[0].instance.faults:
         return False
     elements = isinstance(one.changed, SetElements)
-    return not elements or broken_by(left, fed(one, 0, programs.catalog), programs.catalog) is None
+    return not elements or broken_by(left, fed(one, programs.catalog), programs.catalog) is None
 
 
 def is_wrapped(one: Spoilt, lowered: Lowered) -> bool:
@@ -190,7 +190,7 @@ def is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:
     if instance is None or instance.faults:
         return False
     other = alone(node, types, {**node.attrs, **attrs}, instance, {})
-    return broken_by(other, fed(one, 0, catalog), catalog) is None
+    return broken_by(other, fed(one, catalog), catalog) is None
 
 
 def _beside_it(one: Spoilt) -> Iterator[Any]:

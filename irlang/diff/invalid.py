@@ -114,10 +114,7 @@ def judge_invalid(
     programs = Programs(catalog, manner)
     usual = [target for target in session.targets if session.shares[target] == 1]
     spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
-    cases = [
-        Case(one.graph, fed(one, seed, catalog), {}, catalog, manner=manner)
-        for seed, one in spoiled
-    ]
+    cases = [Case(one.graph, fed(one, catalog), {}, catalog, manner=manner) for _, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     beside: list[dict[str, str]] = [{} for _ in spoiled]  # likewise of what was asked for a mode
     got: dict[tuple[int, str], Result] = {}
@@ -157,7 +154,7 @@ def judge_invalid(
             result, told = got[number, target], said[number][target]
             one, case = whole, cases[number]
             if told == "accepted":
-                one, case, result = least(session, programs, target, seed, one, case, result)
+                one, case, result = least(session, programs, target, one, case, result)
                 case, result = as_usual(session.workers[target], target, one, case, result)
             message = one.fault.message if told == "accepted" else result.error
             verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)

@@ -21,7 +21,6 @@ def least(
     session: Session,
     programs: Programs,
     target: str,
-    seed: int,
     one: Spoilt,
     case: Case,
     result: Result,
@@ -37,7 +36,7 @@ def least(
             lowered = programs.own(target, other.graph)
             if lowered is None or not is_handed_over(other, lowered, target, programs):
                 continue
-            given = replace(case, graph=other.graph, inputs=fed(other, seed, case.catalog))
+            given = replace(case, graph=other.graph, inputs=fed(other, case.catalog))
             program = Program(lowered.kind, lowered.code, given.inputs, lowered.params)
             asked = Sent(0, program, True, is_beyond(other), is_of_reals(other))
             trials += 1

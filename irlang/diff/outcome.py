@@ -41,9 +41,10 @@ _NO_SLOPE = re.compile(
     r"|[Gg]radients for .* are not supported"
 )
 # The places in Python, of the worker and of the framework, that a compiler traces an error back to.
-_FROM = r"\S*\.py:\d+:\d+: "
-_TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
-_AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
+_FROM = r"(?:\S*\.py|<program>):\d+:\d+: "
+_LINE = r"(?:.*\n *\^\n?)?"  # of the source, and what of it; older releases do not show it
+_TRACED = re.compile(rf"{_FROM}note: called from\n?{_LINE}")
+_AT = re.compile(rf"{_FROM}(error: .*\n?){_LINE}")
 
 _CLOSER = 8  # times as long as the oracle needs for a program, a closer look at it takes
 

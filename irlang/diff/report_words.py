@@ -38,7 +38,10 @@ _AROUND = tuple(
 # What comes before the folder of a package: where somebody has installed it.
 _INSTALLED = re.compile(r"(?<![\w/])/[^\s\"']*?(?=/(?:site|dist)-packages/)")
 # What a process prints behind its last words: where it was, which its signal says as well.
-_TRACE = re.compile(r"^(?:Fatal Python error|Current thread|Thread 0x|Extension modules)", re.M)
+_TRACE = re.compile(
+    r"^(?:Fatal Python error|Current thread|Thread 0x|Extension modules|\*{3} Check failure stack)",
+    re.MULTILINE,
+)
 _SHORT = 20  # characters of a first sentence that says too little by itself
 _CALLS = 5  # names of calls on one line
 _LAST = 400  # characters of the last words that are of interest

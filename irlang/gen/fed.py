@@ -16,12 +16,12 @@ from irlang.interp.values import inputs
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def fed(one: Spoilt, seed: int, catalog: Catalog) -> dict[str, Array]:
-    """The inputs of a seed: round numbers, in the order that the definition wants, but for what is
-    changed.
+def fed(one: Spoilt, catalog: Catalog) -> dict[str, Array]:
+    """The inputs of its seed: round numbers, in the order that the definition wants, but for what
+    is changed.
     """
-    drawn = on_grid(one.graph, inputs(one.graph, seed))
-    found = in_line(one.graph, drawn, {}, catalog, seed)
+    drawn = on_grid(one.graph, inputs(one.graph, one.seed))
+    found = in_line(one.graph, drawn, {}, catalog, one.seed)
     if isinstance(one.changed, SetElements):
         for name, value in one.changed.values:
             found[name].flat[int(one.changed.place * (found[name].size - 1))] = value

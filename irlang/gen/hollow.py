@@ -126,6 +126,6 @@ def of_nothing(
                 continue
             graph = alone(node, types, attrs, instance, demanded)
             made = Spoilt(graph, (), Fault(code, "", 1.0, (formal,)), move)
-            why = broken_by(graph, fed(made, 0, catalog), catalog)
+            why = broken_by(graph, fed(made, catalog), catalog)
             if why is not None and why.code == code:
                 yield replace(made, fault=replace(made.fault, message=why.message))

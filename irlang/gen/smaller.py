@@ -72,7 +72,7 @@ def _made(
     graph = alone(own, types, before, valid, demanded)
     if isinstance(one.changed, SetElements):
         made = replace(one, graph=graph, beside=())
-        why = broken_by(graph, fed(made, 0, catalog), catalog)
+        why = broken_by(graph, fed(made, catalog), catalog)
         if why is not None and why.code == one.fault.code:
             yield replace(made, fault=replace(one.fault, message=why.message))
         return

@@ -137,10 +137,9 @@ def spoils(
         else:
             op, require = catalog.op(wanted[0]), wanted[1]
             assert op is not None
-        first = (seed * _OPERATORS + number) * _DRAWN
-        found = _of_operator(op, require, first, chance, catalog, able, tells, enough)
+        found = _of_operator(op, require, seed, number, chance, catalog, able, tells, enough)
         if found:
-            return found
+            return [replace(one, seed=seed) for one in found]
         if found is None:
             unable.add(op.name)
     return []
@@ -150,6 +149,7 @@ def _of_operator(
     op: ast.Op,
     wanted: ast.Require | None,
     seed: int,
+    number: int,
     chance: random.Random,
     catalog: Catalog,
     able: Able,
@@ -158,6 +158,7 @@ def _of_operator(
 ) -> list[Spoilt] | None:
     """What `spoils` gives, of one operator; None where none of the first calls is to be spoilt."""
     found: list[Spoilt] = []
+    first = (seed * _OPERATORS + number) * _DRAWN
     tried = handed = 0
 
     def counted(graph: Graph) -> bool:
@@ -182,15 +183,15 @@ def _of_operator(
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
         program = generate(
-            catalog, seed + attempt, ops=[op.name], limits=_ANY if attempt % 4 == 3 else _SMALL,
+            catalog, first + attempt, ops=[op.name], limits=_ANY if attempt % 4 == 3 else _SMALL,
             preferred=fits, **called,
         )  # fmt: skip
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
-            made = _spoil(node, wanted, chance, catalog, counted, tells, enough)
+            made = _spoil(node, wanted, seed, chance, catalog, counted, tells, enough)
             if attempt in _REWORDED and _asks_less(made, op, wanted):
                 other = in_other_words(node, chance, _speaks_of(node, wanted))
-                also = _spoil(other, wanted, chance, catalog, able, tells, enough)
+                also = _spoil(other, wanted, seed, chance, catalog, able, tells, enough)
                 made = made if _asks_less(also, op, wanted) else also
             if found and _asks_less(made, op, wanted):
                 continue
@@ -228,6 +229,7 @@ def _code(operator: str, wanted: ast.Require) -> str:
 def _spoil(
     node: Node,
     wanted: ast.Require | None,
+    seed: int,
     chance: random.Random,
     catalog: Catalog,
     able: Able,
@@ -245,12 +247,12 @@ def _spoil(
         return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
-        found = _of_values(node, given, demanded, wanted, catalog)
+        found = _of_values(node, given, demanded, wanted, seed, catalog)
         nothing = islice(of_nothing(node, given, demanded, wanted, catalog), _EMPTY)
         return [one for one in (*found, *nothing) if tells(one)]
     added = wanted is not None and is_added(node.op, wanted)
     if wanted is not None and added and reads(node.op, wanted):
-        return _of_values_added(node, given, wanted, catalog, tells)
+        return _of_values_added(node, given, wanted, seed, catalog, tells)
     if wanted is not None and added and not holds(wanted, node.instance):
         return []
     stated = chance.random() < _STATED
@@ -359,7 +361,12 @@ def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
 
 
 def _of_values_added(
-    node: Node, given: dict[str, Given], wanted: ast.Require, catalog: Catalog, tells: Tells
+    node: Node,
+    given: dict[str, Given],
+    wanted: ast.Require,
+    seed: int,
+    catalog: Catalog,
+    tells: Tells,
 ) -> list[Spoilt]:
     """The same of a requirement on elements that is none of the definition's own."""
     op, own = extended(node.op, wanted)
@@ -367,7 +374,8 @@ def _of_values_added(
     demanded = demands(instance) if instance is not None and not instance.faults else None
     if instance is None or demanded is None:
         return []
-    found = _of_values(replace(node, op=op, instance=instance), given, demanded, own, catalog)
+    own_node = replace(node, op=op, instance=instance)
+    found = _of_values(own_node, given, demanded, own, seed, catalog)
     # Targets have words for the definition as it is.
     plain = alone(node, given, node.attrs, node.instance, demanded)
     return [one for one in (replace(one, graph=plain, added=True) for one in found) if tells(one)]
@@ -378,6 +386,7 @@ def _of_values(
     given: dict[str, Given],
     demanded: dict[str, tuple[float, float]],
     wanted: ast.Require,
+    seed: int,
     catalog: Catalog,
 ) -> list[Spoilt]:
     """The call with an element of an input just outside of what is required, or far outside, at one
@@ -413,8 +422,8 @@ def _of_values(
         turn = len(found) % len(_PLACES)
         places = (*_PLACES[turn:], *_PLACES[:turn])
         for place in places if len(values) == 1 else places[:1]:
-            made = Spoilt(graph, (), fault, SetElements(values, place))
-            why = broken_by(graph, fed(made, 0, catalog), catalog)
+            made = Spoilt(graph, (), fault, SetElements(values, place), seed=seed)
+            why = broken_by(graph, fed(made, catalog), catalog)
             if why is not None and why.code == code:
                 found.append(replace(made, fault=replace(fault, message=why.message)))
                 break

@@ -42,7 +42,8 @@ class Spoilt:
     text for one of them is not given that attribute. added: whether the requirement is not the
     definition's own, but one that was added to it. hollow: whether an input has no elements, of
     which frameworks say less than of others, or was given a number of which the definition may say
-    nothing: it must end no process, that is all.
+    nothing: it must end no process, that is all. seed: of the numbers that it is fed with: beside
+    some an element is wrong that is right beside others, as where places ascend.
     """
 
     graph: Graph
@@ -51,6 +52,7 @@ class Spoilt:
     changed: Move | SetElements | Resize
     added: bool = False
     hollow: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,13 @@ _OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set i
 # The same of what is taken without a word, but of which nothing is promised.
 _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "tf": {
+        "sparse_dense_arithmetic": (
+            (
+                "divisors",
+                'kind != "divide" or (all(z.. < Z..) dense[z..] != 0)',
+                "tf.raw_ops.SparseDenseCwiseDiv: no element of dense is 0, since 2.6",
+            ),
+        ),
         "categorical_cross_entropy": (
             (
                 "distributions",

@@ -57,6 +57,8 @@ def _rotary_embedding(call: Onnx) -> Value | None:
         return None
     batch, _, length, size = x.shape
     pairs = tables[0].shape[-1]
+    if size and not pairs:  # 0 elements that take part are all of them there
+        return None
     given = []
     for value in tables:
         shape = (1,) * (4 - value.rank) + value.shape

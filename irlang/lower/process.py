@@ -22,7 +22,7 @@ from irlang.lower.message import plain
 
 Event: TypeAlias = Literal["frame", "exit", "garbage", "stray", "timeout", "memory", "closed"]
 
-_OUTPUT_KEPT = 2000  # characters of what it printed that are of interest to a reader
+_OUTPUT_KEPT = 16000  # characters of what it printed: its stacks come behind its last words
 _LEAST_FRAME = 1 << 28  # bytes that any process may answer with
 _TICK = 0.02  # seconds between two looks at the memory of a working process
 

@@ -167,6 +167,15 @@ def is_short(target: str) -> bool:
     return any(fnmatchcase(framework, pattern) for pattern in _SHORT)
 
 
+# Targets whose kernels hold every result between the least and the largest finite number, and why.
+_FINITE = {"tflite": "no activation behind an operator is one that ends at the largest number"}
+
+
+def is_finite(target: str) -> bool:
+    """Whether a target gives the largest number in the place of an infinity, by many operators."""
+    return describe(target).worker.framework in _FINITE
+
+
 def arithmetic(target: Description, accepted: Sequence[Accepted] = ()) -> Arithmetic:
     """The arithmetic of a target, with what the user accepts of it."""
     found = STANDARD

@@ -363,7 +363,7 @@ def describe(name: str) -> Description:
         return _described(name, row, "", row.usual, None)
     if row is not None and colon + behind in row.modes:
         return _described(name, row, behind, row.modes[colon + behind], own)
-    if own and behind in inside(own.framework):
+    if own and row is not None and behind in inside(own.framework):
         return _described(name, row, behind, KIN[behind][1], own)
     known = names()
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
