@@ -54,6 +54,7 @@ _GIVEN = ((100, 0), (100, 15), (100, 15), (100, 50), (100, 100), (0, 50), (0, 0)
 _EXACT, _FOLLOWED = 50, 50
 _SQUARE = 50  # percent of the values that a call reads twice whose axes are all as long
 _SHORT = 2  # calls of such an idiom
+_NOTHING = 1  # percent of empty axes of an idiom that cannot be made without any
 
 
 class Idioms(Calls):
@@ -78,7 +79,7 @@ class Idioms(Calls):
         for one in (steps, *beside):
             other = chooser.chance(_OTHERWISE)
             drawn = otherwise(one, chooser, self.ordered) if other else one
-            done = self.idiom(drawn, []) or (other and self.idiom(one, []))
+            done = self.idiom(drawn, []) or (other and self.idiom(one, [])) or self.of_nothing(one)
             if done and self.exact and chooser.chance(_FOLLOWED):
                 short = [some for some in self.idioms if len(some) <= _SHORT and not is_call(some)]
                 if short:  # none is of the operators of some campaigns
@@ -89,6 +90,14 @@ class Idioms(Calls):
             shown = chooser.pick(inner)
             self.graph.outputs[shown] = shown
         return self.graph
+
+    def of_nothing(self, steps: Idiom) -> bool:
+        """Adds an idiom whose results may be without elements, as some leave nothing of a tensor."""
+        limits = self.limits
+        self.limits = replace(limits, empty=limits.empty or _NOTHING)
+        done = self.idiom(steps, [])
+        self.limits = limits
+        return done
 
     def idiom(self, steps: Idiom, order: list[int], new: int = _IDIOM_NEW) -> bool:
         """Adds all calls of an idiom, of a live value or of a new one; False where none fits.
