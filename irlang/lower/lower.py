@@ -235,10 +235,11 @@ def _python(
     builder.release, builder.strided = target.release, manner.older
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
-    fixed = manner.fixed and not gradients and bool(layout.fixed)
+    otherwise = bool(manner.turn and layout.fixed) and not gradients
+    fixed = otherwise and manner.fixed and _may_be_fixed(graph)
     told = graph
-    if fixed and not _may_be_fixed(graph):
-        graph, fixed = _with_numbers(graph), False
+    if otherwise and not fixed:
+        graph = _with_numbers(graph)
     values = python_program.begin(graph, builder)
     builder.sloped = gradients
     loose = layout.loose if manner.loose and not gradients else None
