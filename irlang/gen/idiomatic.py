@@ -94,7 +94,7 @@ class Idioms(Calls):
         return self.graph
 
     def of_nothing(self, steps: Idiom) -> bool:
-        """Adds an idiom whose results may be without elements, as some leave nothing of a tensor."""
+        """Adds an idiom whose results may be empty, as some leave nothing of a tensor."""
         limits = self.limits
         self.limits = replace(limits, empty=limits.empty or _NOTHING)
         done = self.idiom(steps, [])
