@@ -323,3 +323,12 @@ def test_what_reads_one_value_twice_begins_a_piece(text: str) -> None:
     ]
     twice = [inputs for inputs in first if inputs[0] == inputs[1]]
     assert len(twice) > len(first) / 2 >= 4  # in a few one operand is another tensor
+
+
+def test_an_idiom_that_leaves_nothing_of_a_tensor_is_made() -> None:
+    steps = idiom("broadcast_to(reduce_max(x1; axes = [0], keepdims = true); shape = [0])")
+    kit, whole = kit_of(builtin(), None), 0
+    for seed in range(20):
+        graph = Idioms(kit, Chooser(seed), Limits()).piece(steps)
+        whole += any(0 in graph.values[node.outputs[0]].shape for node in graph.nodes)
+    assert whole >= 18

@@ -50,6 +50,37 @@ def test_parameters_are_constants_in_one_manner_and_arguments_in_the_other(targe
 
 
 @pytest.mark.parametrize("target", _TARGETS)
+def test_a_number_along_axes_is_written_where_it_stands(target: str) -> None:
+    """Passes that look for a number lose the axes that it has, where it is a constant."""
+    text = """nnir 1
+    model m(x: f32[3]) -> y: f32[1, 3] {
+      param e: f32[1, 1] = 2
+      param w: f32[3] in [0, 1]
+      y = add(power(x, e), w)
+    }
+    """
+    written, given = (_lowered(text, target, turn) for turn in (1, 0))
+    assert set(written.params) == {"w"}
+    assert written.turned
+    assert set(given.params) == {"e", "w"}
+    assert not given.turned
+
+
+def test_what_a_number_along_axes_makes_wrong_is_seen_where_it_is_written() -> None:
+    """Grappler makes a square of a power, which has fewer axes than the exponent."""
+    usable("tf:graph")
+    text = "nnir 1\nmodel m(x: f32[3]) -> y: f32[1, 3] { param e: f32[1, 1] = 2\n"
+    text += " y = negate(power(x, e))\n}\n"
+    given = inputs(check(parse(text, "model.nnir"), builtin()).graphs[0], 1)
+    lowered = [_lowered(text, "tf:graph", turn) for turn in (1, 0)]
+    programs = [Program(one.kind, one.code, given, one.params) for one in lowered]
+    with Worker(describe("tf:graph").worker) as worker:
+        written, as_argument = worker.submit(programs)
+    assert written.outputs["y"].shape == (3,)
+    assert as_argument.outputs["y"].shape == (1, 3)
+
+
+@pytest.mark.parametrize("target", _TARGETS)
 def test_what_has_calls_that_read_one_another_takes_its_parameters(target: str) -> None:
     """Constants of calls that read one another are put together, which rounds otherwise."""
     for text in ("model m(x: f32[2]) -> y: f32[2] { y = abs(x) }",

@@ -41,7 +41,9 @@ _ALL = 100
 # Percent of idioms whose attributes have their defaults where nothing is said, and of exact pieces;
 # and of those among them in which a call does nothing by that, such as a padding.
 _EXACT_PLAIN, _HOLLOW = 80, 10
-_SCALARS = 75  # percent of idioms whose numbers have no axis, but for exact pieces
+# Percent of idioms whose numbers have no axis, and of exact pieces: what is lost with a number are
+# the axes that it has and nothing else.
+_SCALARS, _EXACT_SCALARS = 75, 85
 _TWINS = 80  # percent of calls of an idiom that are like an earlier one of the same operator
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
 # Of pieces: percent of those of which one thing is otherwise, and that show a value from inside;
@@ -54,6 +56,7 @@ _GIVEN = ((100, 0), (100, 15), (100, 15), (100, 50), (100, 100), (0, 50), (0, 0)
 _EXACT, _FOLLOWED = 50, 50
 _SQUARE = 50  # percent of the values that a call reads twice whose axes are all as long
 _SHORT = 2  # calls of such an idiom
+_NOTHING = 1  # percent of empty axes of an idiom that cannot be made without any
 
 
 class Idioms(Calls):
@@ -78,7 +81,7 @@ class Idioms(Calls):
         for one in (steps, *beside):
             other = chooser.chance(_OTHERWISE)
             drawn = otherwise(one, chooser, self.ordered) if other else one
-            done = self.idiom(drawn, []) or (other and self.idiom(one, []))
+            done = self.idiom(drawn, []) or (other and self.idiom(one, [])) or self.of_nothing(one)
             if done and self.exact and chooser.chance(_FOLLOWED):
                 short = [some for some in self.idioms if len(some) <= _SHORT and not is_call(some)]
                 if short:  # none is of the operators of some campaigns
@@ -89,6 +92,14 @@ class Idioms(Calls):
             shown = chooser.pick(inner)
             self.graph.outputs[shown] = shown
         return self.graph
+
+    def of_nothing(self, steps: Idiom) -> bool:
+        """Adds an idiom whose results may be empty, as some leave nothing of a tensor."""
+        limits = self.limits
+        self.limits = replace(limits, empty=limits.empty or _NOTHING)
+        done = self.idiom(steps, [])
+        self.limits = limits
+        return done
 
     def idiom(self, steps: Idiom, order: list[int], new: int = _IDIOM_NEW) -> bool:
         """Adds all calls of an idiom, of a live value or of a new one; False where none fits.
@@ -102,7 +113,7 @@ class Idioms(Calls):
         for found in (*begun, *({} for _ in range(new))):
             plain = self.chooser.chance(_EXACT_PLAIN if self.exact else self.limits.plain)
             hollow = self.chooser.chance(_HOLLOW)
-            scalars = self.exact or self.chooser.chance(_SCALARS)
+            scalars = self.chooser.chance(_EXACT_SCALARS if self.exact else _SCALARS)
             undo = mark(self.graph, self.live, self.by_name)
             fresh = not found
             if not fresh and not self.suits(found[GIVEN].info, given_rank(steps), dtype):
@@ -138,7 +149,7 @@ class Idioms(Calls):
         scalars: whether numbers have no axis, as passes of optimisers ask for; else some have.
         """
         made = self.pattern_of(steps[at])
-        axes = 0 if scalars else self.chooser.between(0, 4)
+        axes = 0 if scalars else self.chooser.between(1, 4)
         values, calls = len(self.graph.values), len(self.graph.nodes)
         step = self.met(at, steps, found)
         fixed = fix(step, made.slots, found, axes, plain=plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -42,6 +43,7 @@ from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
 _REASONS = 4  # that are told
+_WRITTEN = 64  # elements of a number along axes that is written where it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +233,14 @@ def _python(
     builder = row.builder(Names(python_program.RESERVED))
     builder.bold = manner.bold
     builder.release, builder.strided = target.release, manner.older
-    values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
+    otherwise = bool(manner.turn and layout.fixed) and not gradients
+    fixed = otherwise and manner.fixed and _may_be_fixed(graph)
+    told = graph
+    if otherwise and not fixed:
+        graph = _with_numbers(graph)
+    values = python_program.begin(graph, builder)
     builder.sloped = gradients
     loose = layout.loose if manner.loose and not gradients else None
     layout = loose or layout
@@ -245,9 +252,8 @@ def _python(
         blunt=builder.blunt, whole=whole, hollow=("",) if hollow else row.hollow,
         lone=hollow,
     )  # fmt: skip
-    code, fixed = "", False
+    code = ""
     if not body.unsupported:
-        fixed = manner.fixed and not gradients and _may_be_fixed(graph, layout)
         code = python_program.program(graph, builder, body, layout, gradients, watched, fixed)
     arrays = {
         name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
@@ -259,18 +265,32 @@ def _python(
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
         None if compiled else layout.slopes, builder.dared,
-        fixed or builder.laid or bool(loose) or _has_turned(graph, body.native, table, row.table),
+        fixed or graph is not told or builder.laid or bool(loose)
+        or _has_turned(graph, body.native, table, row.table),
         bool(loose),
     )  # fmt: skip
 
 
-def _may_be_fixed(graph: Graph, layout: python_program.Layout) -> bool:
+def _may_be_fixed(graph: Graph) -> bool:
     """Whether parameters may be constants: where one call reads another those of both are put
     together, which rounds otherwise.
     """
     made = {name for node in graph.nodes for name in node.outputs}
     apart = all(made.isdisjoint(node.operands()) for node in graph.nodes)
-    return bool(layout.fixed) and apart and bool(python_program.parameters(graph))
+    return apart and bool(python_program.parameters(graph))
+
+
+def _with_numbers(graph: Graph) -> Graph:
+    """The same; what is one number along axes is written where it stands, as one without axes is.
+    The graph itself where there is no such parameter.
+    """
+    numbers = {
+        name: replace(param, literal=True)
+        for name, param in graph.params.items()
+        if not param.literal and param.initial is not None and param.initial.kind == "constant"
+        if param.info.shape and 0 < math.prod(param.info.shape) <= _WRITTEN
+    }
+    return replace(graph, params={**graph.params, **numbers}) if numbers else graph
 
 
 def _has_turned(

@@ -3,8 +3,8 @@ known when they are written: PyTorch's exporter writes `x.reshape(x.shape[0], 6)
 `Gather`, `Unsqueeze`, `Concat` and `Reshape`. Of these chains optimisers make constants, or zeros
 and -1 of a `Reshape`.
 
-A number that equals the size of a tensor by chance is read from it as well: the file is run with
-the tensors that it was written for.
+A number that equals the size of a tensor by chance is read from it as well, and a bound that is one
+less than a size: the file is run with the tensors that it was written for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 # By operator, the inputs that are sizes, or places that may be one.
 _SIZES = {
     "Reshape": (1,), "Expand": (1,), "ConstantOfShape": (0,), "Slice": (1, 2), "Tile": (1,),
-    "Resize": (3,), "TopK": (1,), "Split": (1,), "Range": (1,), "OneHot": (1,), "Pad": (1,),
+    "Resize": (3,), "TopK": (1,), "Split": (1,), "Range": (0, 1, 2), "OneHot": (1,), "Pad": (1,),
     "CenterCropPad": (1,), "AffineGrid": (1,), "MaxUnpool": (2,),
 }  # fmt: skip
 _FORMS = 3
@@ -70,7 +70,8 @@ def _measured(
         return _shape(onnx, whole).text
     places = [_place(size, at, sources) for at, size in enumerate(sizes)]
     if not any(places):
-        return constant
+        last = None if numbers.ndim else _place(sizes[0] + 1, 0, sources)
+        return constant if last is None else _before(onnx, _scalar(onnx, *last)).text
     if not numbers.ndim and places[0] is not None:
         return _scalar(onnx, *places[0]).text
     parts = []
@@ -111,6 +112,11 @@ def _scalar(onnx: OnnxBuilder, value: Value, axis: int) -> Value:
     which = onnx.constant(np.asarray(axis), "i64")
     inputs = [_shape(onnx, value).text, which.text]
     return onnx.node("Gather", inputs, [TensorInfo((), "i64")], axis=0)[0]
+
+
+def _before(onnx: OnnxBuilder, size: Value) -> Value:
+    """The last place along an axis of some size, as what goes backwards begins with."""
+    return onnx.apply("-", [size, onnx.constant(np.asarray(1), "i64")])
 
 
 def _part(onnx: OnnxBuilder, value: Value, axis: int, form: int) -> Value:

@@ -253,15 +253,17 @@ def _split(call: Onnx) -> list[Value]:
 
 def _slice(call: Onnx) -> Value:
     """Backwards from in front of the first element ONNX begins with that one, where there is
-    nothing to take.
+    nothing to take. What goes along all axes in their order need not name them.
     """
     x = call.input("x")
     axes, begin, end = call.axes_said("axes", x.rank), [*call["begin"]], [*call["end"]]
     for place, (axis, step) in enumerate(zip(axes, call["step"], strict=True)):
         if step < 0 < -x.shape[axis] - begin[place] and x.shape[axis]:
             begin[place] = end[place] = 0
-    bounds = [begin, end, axes, call["step"]]
-    return call.build.op("Slice", [x], call.out.shape, *map(call.build.integers, bounds))
+    integers = call.build.integers
+    named = Value("", (0,), "i64") if [*axes] == [*range(x.rank)] else integers(axes)
+    bounds = [integers(begin), integers(end), named, integers(call["step"])]
+    return call.build.op("Slice", [x], call.out.shape, *bounds)
 
 
 def _pad(call: Onnx) -> Value | None:

@@ -100,7 +100,8 @@ def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
                 row = DTYPES[param.info.dtype]
                 # PyTorch computes with all digits of a number that stands beside half precision
                 number = float(np.asarray(number, row.numpy) if row.bits < 32 else number)
-            values[name] = builder.constant(np.asarray(number), param.info.dtype)
+            array = np.full(param.info.shape, number)
+            values[name] = builder.constant(array, param.info.dtype)
     return values
 
 
