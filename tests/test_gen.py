@@ -148,7 +148,7 @@ def test_limits_hold() -> None:
 
 def test_reals_are_of_the_type_that_is_asked_for() -> None:
     counts: collections.Counter[str] = collections.Counter()
-    for seed in range(30):
+    for seed in range(120):
         program = generate(builtin(), seed, limits=Limits(reals=("f64",)))
         values = program.graph.values
         stored = {d for node in program.graph.nodes for d in node.attrs.values()}  # a call says so
