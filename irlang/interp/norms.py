@@ -251,9 +251,8 @@ class Norms(Lengths):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
                 rounding = self.own.changed_by(2 * sum_.count + 10)
-                if share > scale**2 * (
-                    1 + rounding
-                ):  # what was added to the squares is more than is lost
+                # what was added to the squares is more than is lost
+                if share > scale**2 * (1 + rounding):
                     times = scale**2 * (1 + rounding) / share
                     yield Sum({other: times}, error=self._lost(sum_, box))
                 elif share:

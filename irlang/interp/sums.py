@@ -23,13 +23,8 @@ ATOMS = 8  # elements of a sum
 _DEPTH = 6  # definitions that are looked into, one behind another
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
-_ROUNDED = (
-    1024,
-    128,
-    32,
-    16,
-    12,
-)  # times, of two numbers of which one is hardly more than the other
+# Times, of two numbers of which one is hardly more than the other.
+_ROUNDED = (1024, 128, 32, 16, 12)
 _SLIGHT = 0.125  # of a number, by which another is hardly more
 _AT_LEAST = 1  # the same, for all elements of a sum as they stand
 # the same of proofs by cases, and sums that they look at
