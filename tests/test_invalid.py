@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,13 +62,19 @@ def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is
         assert counts["torch"]["refused"] > 5
 
 
-def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deadly(graph: Graph, *args: Any, **options: Any) -> Lowered:
+def _beginning(lines: str) -> Callable[..., Lowered]:
+    """What writes programs that begin with some lines."""
+
+    def written(graph: Graph, *args: Any, **options: Any) -> Lowered:
         made = lower(graph, *args, **options)
         assert isinstance(made.code, str)
-        return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
+        return replace(made, code=f"{lines}\n{made.code}")
 
-    monkeypatch.setattr(handed, "lower", deadly)
+    return written
+
+
+def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handed, "lower", _beginning("import os\nos.kill(os.getpid(), 8)"))
     monkeypatch.setattr(breach, "_FATAL", set())
     with Session(("torch",)) as session:
         (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
@@ -114,12 +121,7 @@ def test_an_end_that_comes_of_what_ran_before_is_said_not_to_be_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every program leaves behind what ends the next one of its process."""
-
-    def fragile(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        made = lower(graph, *args, **options)
-        return replace(made, code=f"{LAST_STRAW}\n{made.code!s}")
-
-    monkeypatch.setattr(handed, "lower", fragile)
+    monkeypatch.setattr(handed, "lower", _beginning(LAST_STRAW))
     monkeypatch.setattr(breach, "_FATAL", set())
     with Session(("torch",)) as session:
         found, _ = judge_invalid(session, builtin(), SEEDS[:12], ("softplus", "matmul"))
@@ -143,14 +145,9 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
     """A target that takes the first program it is given, and none after that."""
     mark = str(tmp_path / "mark")
 
-    def once(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        made = lower(graph, *args, **options)
-        assert isinstance(made.code, str)
-        return replace(made, code=ONCE.format(mark=mark) + made.code)
-
     with Session(("torch",)) as session:
         seed = judge_invalid(session, builtin(), SEEDS[:6], ("softplus",))[0][0][0]
-        monkeypatch.setattr(handed, "lower", once)
+        monkeypatch.setattr(handed, "lower", _beginning(ONCE.format(mark=mark)))
         found, counts = judge_invalid(session, builtin(), [seed], ("softplus",))
         assert found == []
         assert counts["torch"] == {"unconfirmed": 1}
@@ -162,12 +159,7 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
 def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_asked_for(
     huge: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        made = lower(graph, *args, **options)
-        assert isinstance(made.code, str)
-        return replace(made, code=f"import time\ntime.sleep(60)\n{made.code}")
-
-    monkeypatch.setattr(handed, "lower", endless)
+    monkeypatch.setattr(handed, "lower", _beginning("import time\ntime.sleep(60)"))
     monkeypatch.setattr(breach, "_FATAL", set())
     monkeypatch.setattr(breach, "_SILENT", set())
     monkeypatch.setattr(invalid, "PATIENCE", Limits(seconds=0.5))
@@ -185,14 +177,11 @@ def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_ask
 def test_what_a_target_warns_of_is_counted_and_not_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def warning(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        made = lower(graph, *args, **options)
-        assert isinstance(made.code, str)
-        return replace(made, code=f"import warnings\nwarnings.warn('beta is 0')\n{made.code}")
-
     with Session(("torch",)) as session:
         found, plain = judge_invalid(session, builtin(), SEEDS[:4], ("softplus",))
-        monkeypatch.setattr(handed, "lower", warning)
+        monkeypatch.setattr(
+            handed, "lower", _beginning("import warnings\nwarnings.warn('beta is 0')")
+        )
         assert judge_invalid(session, builtin(), SEEDS[:4], ("softplus",)) == (
             [],
             {"torch": {"warned": plain["torch"]["accepted"]}},
@@ -415,12 +404,7 @@ def test_what_a_framework_takes_without_a_mode_waits_for_what_it_refuses() -> No
 def test_more_axes_than_tensors_have_end_a_process_once_whatever_the_operator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def deadly(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        made = lower(graph, *args, **options)
-        assert isinstance(made.code, str)
-        return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
-
-    monkeypatch.setattr(handed, "lower", deadly)
+    monkeypatch.setattr(handed, "lower", _beginning("import os\nos.kill(os.getpid(), 8)"))
     monkeypatch.setattr(breach, "_FATAL", set())
     signatures = []
     with Session(("torch",)) as session:

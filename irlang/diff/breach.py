@@ -39,12 +39,11 @@ def symptom_of_breach(target: str, one: Spoilt, told: str, functions: str = "") 
 def remember(target: str, one: Spoilt, status: str, functions: str = "") -> None:
     """Keeps in mind that a call has ended a target's process, or that it was not answered.
 
-    functions: as of `symptom_of_breach`.
+    status: "crash" or "timeout". functions: as of `symptom_of_breach`.
     """
     if status == "timeout":
         _SILENT.add((target, _silence(one)))
-    if status in ("crash", "timeout"):
-        _FATAL.add((target, one.fault.code, _way(one, functions)))
+    _FATAL.add((target, one.fault.code, _way(one, functions)))
 
 
 def _way(one: Spoilt, functions: str) -> str:

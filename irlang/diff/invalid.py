@@ -145,8 +145,9 @@ def judge_invalid(
             said[asked.number][target] = told
             counts[target][told] += 1
             got[asked.number, target] = result
-            one = spoiled[asked.number][1]
-            remember(target, one, result.status, functions_of(programs, target, one))
+            if result.status in ("crash", "timeout"):
+                one = spoiled[asked.number][1]
+                remember(target, one, result.status, functions_of(programs, target, one))
     for number, (seed, whole) in enumerate(spoiled):
         if PACE.over():
             break
@@ -238,8 +239,9 @@ def _asked(
     """Those of spoilt calls that a target is asked for: its share of what it has words for."""
     found = []
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-        called = functions_of(programs, target, one)
-        if not is_turn(seed, session.shares[target]) or has_ended(target, one, before, called):
+        if not is_turn(seed, session.shares[target]):
+            continue
+        if has_ended(target, one, before, functions_of(programs, target, one)):
             continue
         if one.added and not _documents(target, one):
             continue  # the call is valid there

@@ -131,8 +131,7 @@ def _as_list(value: Any) -> tuple[Any, ...]:
 
 
 def _reaches(move: Move | Resize, bound: int) -> bool:
-    value = None if isinstance(move, Retype) else move.value
-    numbers = value if isinstance(value, tuple) else (value,)
+    numbers = () if isinstance(move, Retype) else _as_list(move.value)
     return any(isinstance(n, (int, float)) and abs(n) >= bound for n in numbers)
 
 

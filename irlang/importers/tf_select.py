@@ -9,7 +9,7 @@ are moved towards it, though not by gradients. What leads to a result is read; t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 
 from irlang.importers.tf_cond import SWITCHES
 from irlang.importers.tf_file import NodeDef
@@ -48,13 +48,16 @@ def results(nodes: Sequence[NodeDef], *, beside: bool = True) -> list[str]:
     kinds = INPUTS | VARIABLES if beside else INPUTS
     if not any(node.op in INPUTS for node in nodes):
         kinds = VARIABLES
-    fed = _dependent(nodes, kinds)
-    back = _dependent_on({node.name for node in nodes if _backward(node)}, nodes)
-    kept = _dependent(nodes, INPUTS) - back if beside else set[str]()
     users: dict[str, list[NodeDef]] = {}
     for node in nodes:
         for name, _ in node.inputs:
             users.setdefault(name, []).append(node)
+
+    def dependent(is_start: Callable[[NodeDef], bool]) -> set[str]:
+        return _dependent([node.name for node in nodes if is_start(node)], by_name, users)
+
+    fed = dependent(lambda node: node.op in kinds)
+    kept = dependent(lambda node: node.op in INPUTS) - dependent(_backward) if beside else ()
     found = []
     for node in nodes:
         if node.name not in fed or _unread(node) or _passes(node, by_name):
@@ -77,25 +80,17 @@ def live(by_name: Mapping[str, NodeDef], wanted: Sequence[str]) -> set[str]:
     return found
 
 
-def _dependent(nodes: Sequence[NodeDef], kinds: Set[str]) -> set[str]:
-    """The nodes that depend on one of some operators."""
-    return _dependent_on({node.name for node in nodes if node.op in kinds}, nodes)
-
-
-def _dependent_on(starts: Set[str], nodes: Sequence[NodeDef]) -> set[str]:
+def _dependent(
+    starts: Sequence[str], by_name: Mapping[str, NodeDef], users: Mapping[str, Sequence[NodeDef]]
+) -> set[str]:
     """The nodes that depend on one of some nodes by its numbers, and these themselves."""
-    users: dict[str, list[str]] = {}
-    for node in nodes:
-        for name, _ in node.inputs:
-            users.setdefault(name, []).append(node.name)
     found: set[str] = set()
     waiting = list(starts)
-    still = {node.name for node in nodes if node.op in _OF_SHAPES}
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in still:
+        if name not in found and by_name[name].op not in _OF_SHAPES:
             found.add(name)
-            waiting += users.get(name, ())
+            waiting += [user.name for user in users.get(name, ())]
     return found
 
 

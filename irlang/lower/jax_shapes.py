@@ -7,7 +7,7 @@ from itertools import accumulate
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_ops import whole
-from irlang.lower.legalise import filling, spatial
+from irlang.lower.legalise import filling, replaced, spatial
 from irlang.lower.spelling import invoke, named, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.value import Value
@@ -96,14 +96,10 @@ def _segment_reduce(call: Jax) -> Value | None:
 
 def _slice_update(call: Jax) -> Value | None:
     """Of neighbours; an update that reaches beyond the end is documented to be moved back."""
-    x, update = call.input("x"), call.input("update")
-    begin = tuple(map(int, call["begin"]))
-    if x.rank != update.rank or any(step != 1 for step in call["step"]):
+    begin, given = replaced(call), (call.input("x"), call.input("update"))
+    if begin is None:
         return None
-    ends = zip(begin, update.shape, x.shape, strict=True)
-    if any(first < 0 or first + count > size for first, count, size in ends):
-        return None
-    return call.value(invoke("jax.lax.dynamic_update_slice", x, update, begin))
+    return call.value(invoke("jax.lax.dynamic_update_slice", *given, begin))
 
 
 # ---- shapes

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
+from irlang.lower.legalise import replaced
 from irlang.lower.spelling import default, invoke, labelled_sequences, named, of_vectors, plain
 from irlang.lower.value import Value
 
@@ -180,14 +181,10 @@ def _slice(call: Keras) -> Value | None:
 
 def _slice_update(call: Keras) -> Value | None:
     """Of neighbours that fit; of others each backend does what it does."""
-    x, update = call.input("x"), call.input("update")
-    begin = tuple(map(int, call["begin"]))
-    if x.rank != update.rank or any(step != 1 for step in call["step"]) or not x.rank:
+    begin = replaced(call)
+    if not begin:  # a tensor without axes has no neighbours
         return None
-    ends = zip(begin, update.shape, x.shape, strict=True)
-    if any(first < 0 or first + count > size for first, count, size in ends):
-        return None
-    return call.value(invoke("ops.slice_update", x, begin, update))
+    return call.value(invoke("ops.slice_update", call.input("x"), begin, call.input("update")))
 
 
 PLACES: dict[str, Native] = {

@@ -164,6 +164,18 @@ def parts(call: Call[Any], x: Value) -> int | list[int]:
     return count if alike else list(call["sizes"])
 
 
+def replaced(call: Call[Any]) -> tuple[int, ...] | None:
+    """Where an update of neighbours begins along every axis; None of others, and where it reaches
+    beyond an end, which frameworks move back, or take each in its way.
+    """
+    x, update = call.input("x"), call.input("update")
+    if x.rank != update.rank or not all_are(call["step"], 1):
+        return None
+    begin = tuple(map(int, call["begin"]))
+    ends = zip(begin, update.shape, x.shape, strict=True)
+    return begin if all(b >= 0 and b + count <= size for b, count, size in ends) else None
+
+
 def spatial(call: Call[Any], x: Value) -> bool:
     """Whether all axes behind batch and channels are resized, to sizes that say the scale."""
     return (

@@ -14,6 +14,7 @@ from irlang.lower.legalise import channels_last
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_images import first
+from irlang.lower.tf_words import raw
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
@@ -30,12 +31,7 @@ def kernel(
     """A row for a kernel by its name, which the rule is told as it is called. others: further
     kernels, which are called alike.
     """
-
-    def told(called: str) -> Rule:
-        return lambda call: rule(call, called) if call.build.raw else None
-
-    names = [f"tf.raw_ops.{one}" for one in (name, *others)]
-    own, *more = (Native(one, told(one), constant) for one in names)
+    own, *more = (raw(one, rule, constant=constant) for one in (name, *others))
     return replace(own, others=tuple(more))
 
 

@@ -66,6 +66,11 @@ def _selu(call: Tf, name: str) -> Value | None:
 # ---- windows
 
 
+def _windows(call: Tf) -> dict[str, str]:
+    """How windows move, and over what padding."""
+    return {"strides": str([1, *call["stride"], 1]), "padding": f'"{call["pad"].upper()}"'}
+
+
 def _plain(call: Tf, rank: int, dtype: str) -> bool:
     """Whether there is a kernel on a processor, which spreads no window."""
     return rank in (2, 3) and dtype in _WIDE and all_are(call["dilation"], 1)
@@ -81,8 +86,7 @@ def _input(call: Tf, name: str) -> Value | None:
         "input_sizes": str([n, *space, c]),
         "filter": call.build.transpose(w, (*range(2, w.rank), 1, 0)),
         "out_backprop": channels_last(call, g),
-        "strides": str([1, *call["stride"], 1]),
-        "padding": f'"{call["pad"].upper()}"',
+        **_windows(call),
     }
     return first(call, invoke(name, **given))
 
@@ -104,8 +108,7 @@ def _depthwise_input(call: Tf, name: str) -> Value | None:
         "input_sizes": str([n, *space, c]),
         "filter": call.build.transpose(own, (2, 3, 0, 1)),
         "out_backprop": channels_last(call, g),
-        "strides": str([1, *call["stride"], 1]),
-        "padding": f'"{call["pad"].upper()}"',
+        **_windows(call),
     }
     return first(call, invoke(name, **given))
 
@@ -120,8 +123,7 @@ def _depthwise_weights(call: Tf, name: str) -> Value | None:
         "input": channels_last(call, x),
         "filter_sizes": str(list(shape)),
         "out_backprop": channels_last(call, g),
-        "strides": str([1, *call["stride"], 1]),
-        "padding": f'"{call["pad"].upper()}"',
+        **_windows(call),
     }
     found = call.build.transpose(Value(invoke(name, **given), shape, x.dtype), (2, 3, 0, 1))
     return call.build.reshape(found, call.out.shape)
@@ -155,9 +157,8 @@ def _dilation(call: Tf, name: str) -> list[Value] | None:
         "input": channels_last(call, x),
         "filter": call.build.transpose(w, (1, 2, 0)),
         "out_backprop": channels_last(call, call.input("g")),
-        "strides": str([1, *call["stride"], 1]),
         "rates": str([1, *call["dilation"], 1]),
-        "padding": f'"{call["pad"].upper()}"',
+        **_windows(call),
     }
     sizes = (*w.shape[1:], w.shape[0])
     weights = Value(invoke(f"{name}Filter", **given), sizes, w.dtype)

@@ -121,16 +121,23 @@ def test_interpolation_from_the_corner_flows_back() -> None:
     )
 
 
-@given(data=st.data(), pad=padding, groups=st.integers(1, 2))
-@few
-def test_products_flow_back_to_weights(data: st.DataObject, pad: str, groups: int) -> None:
+def _framed(
+    data: st.DataObject, pad: str
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], list[int]]:
+    """A kernel's size, stride and dilation, and an image that it fits."""
     size, stride, dilation = (
         tuple(data.draw(st.integers(1, most)) for _ in range(2)) for most in (3, 2, 2)
     )
     if pad == "same" and max(stride) > 1:
         stride = (1, 1)  # PyTorch has no other
     spans = (d * (k - 1) + 1 for k, d in zip(size, dilation, strict=True))
-    space = [span + data.draw(st.integers(0, 2)) for span in spans]
+    return size, stride, dilation, [span + data.draw(st.integers(0, 2)) for span in spans]
+
+
+@given(data=st.data(), pad=padding, groups=st.integers(1, 2))
+@few
+def test_products_flow_back_to_weights(data: st.DataObject, pad: str, groups: int) -> None:
+    size, stride, dilation, space = _framed(data, pad)
     x = data.draw(reals((2, 2 * groups, *space)))
     w = torch.zeros((groups, 2, *size), dtype=torch.float64, requires_grad=True)
     y = torch.nn.functional.conv2d(
@@ -146,13 +153,7 @@ def test_products_flow_back_to_weights(data: st.DataObject, pad: str, groups: in
 @given(data=st.data(), pad=padding, groups=st.integers(1, 2))
 @few
 def test_products_flow_back_to_inputs(data: st.DataObject, pad: str, groups: int) -> None:
-    size, stride, dilation = (
-        tuple(data.draw(st.integers(1, most)) for _ in range(2)) for most in (3, 2, 2)
-    )
-    if pad == "same" and max(stride) > 1:
-        stride = (1, 1)  # PyTorch has no other
-    spans = (d * (k - 1) + 1 for k, d in zip(size, dilation, strict=True))
-    space = [span + data.draw(st.integers(0, 2)) for span in spans]
+    size, stride, dilation, space = _framed(data, pad)
     x = torch.zeros((2, 2 * groups, *space), dtype=torch.float64, requires_grad=True)
     w = data.draw(reals((groups, 2, *size)))
     y = torch.nn.functional.conv2d(
