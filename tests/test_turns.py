@@ -25,11 +25,14 @@ from irlang.diff.reduce_files import manner_of, save
 from irlang.diff.runner import Session
 from irlang.diff.unfold import unfolded
 from irlang.diff.verdict import Verdict
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values
 from irlang.lower.call import Native, in_turn
 from irlang.lower.lower import Lowered, lower, tables
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.onnx_file import CONTRIBUTED
 from irlang.lower.pool import Program, Worker
+from irlang.parser import parse
 from tests.lower_calls import Case, case, every_case, operator
 from tests.targets import usable
 from tests.test_lower_calls import DEFECTS
@@ -66,6 +69,28 @@ def half(turn: int) -> tuple[Case, ...]:
 
 def as_case(one: Case) -> diff.Case:
     return diff.Case(one.graph, one.inputs, one.params, one.catalog)
+
+
+_WEIGHED = """
+nnir 1
+model m(x: f32[2, 3, 5] in [-1, 1]) -> y: f32[2, 4, 5], z: f32[2, 3, 5] {
+  param w: f32[4, 3, 1] in [-1, 1]
+  y = conv(x, w)
+  z = relu(x)
+}
+"""
+
+
+@pytest.mark.parametrize("target", [
+    "torch", "torch:aot", "torch:compile", "torch:export", "tf", "tf:graph", "tf:xla", "tflite",
+    "keras:tensorflow", "keras:jax", "keras:torch", "jax", "jax:jit",
+])  # fmt: skip
+def test_a_program_of_any_turn_defines_what_is_run(target: str) -> None:
+    (graph,) = check(parse(_WEIGHED), builtin()).graphs
+    params = initial_values(graph, 1)
+    for turn in range(12):
+        lowered = lower(graph, target, builtin(), params, manner=Manner(turn=turn))
+        assert "\ndef run(" in str(lowered.code), (turn, lowered.unsupported)
 
 
 @pytest.mark.parametrize(("target", "turn"), _RUNS)

@@ -235,15 +235,16 @@ def _python(
     builder.release, builder.strided = target.release, manner.older
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
+    loose = layout.loose if manner.loose and not gradients else None
     otherwise = bool(manner.turn and layout.fixed) and not gradients
-    fixed = otherwise and manner.fixed and _may_be_fixed(graph)
+    layout = loose or layout
+    # what is traced for inputs of any size is given its parameters as arguments, too
+    fixed = otherwise and manner.fixed and bool(layout.fixed) and _may_be_fixed(graph)
     told = graph
     if otherwise and not fixed:
         graph = _with_numbers(graph)
     values = python_program.begin(graph, builder)
     builder.sloped = gradients
-    loose = layout.loose if manner.loose and not gradients else None
-    layout = loose or layout
     compiled = layout.decorator or layout.wrapper
     table = in_turn(row.table, graph.operators(), manner, target.release, bool(compiled))
     body = spell(
