@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from irlang import ast
 from irlang.adjoint import adjoint
@@ -19,6 +20,7 @@ from irlang.equation_rules import is_number
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
+from irlang.lower.channels import channels_first, inside
 from irlang.lower.generic import lower_expansion
 from irlang.lower.value import Builder, Unsupported, Value
 
@@ -202,7 +204,8 @@ def _spell(
         try:
             wanted = frozenset(f for f, name in node.results().items() if name in used)
             call = Call(node, builder, feeds, wanted)
-            told = (one.rule(call) for one in words)
+            within = inside(call, catalog)
+            told = (_told(one, call, within) for one in words)
             spelt = next((found for found in told if found is not None), None)
         except Unsupported as reason:
             spelt = None  # no kernel for this type: the definition's may have
@@ -219,6 +222,17 @@ def _spell(
     except Unsupported as reason:
         raise Unsupported(f"{lacking}{reason}") from None
     return made, False
+
+
+def _told(
+    word: Native, call: Call[Any], within: Call[Any] | None
+) -> Value | Sequence[Value] | None:
+    """What a word makes of a call. within: the same on operands whose channels come last."""
+    found = word.rule(within) if within is not None else None
+    if within is None or found is None:
+        return word.rule(call)
+    results = [found] if isinstance(found, Value) else found
+    return [channels_first(within, value) for value in results]
 
 
 def _words(table: Mapping[str, Native], node: Node) -> tuple[Native, ...]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.keras_call import Keras, quoted, sizes
-from irlang.lower.legalise import Windows, all_are, around, channels_first, channels_last, windows
+from irlang.lower.legalise import Windows, all_are, around, windows
 from irlang.lower.value import Value
 
 MOST_SPACE = 3

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.legalise import spatial
 from irlang.lower.numpy_words import inner, matrix_norm, norm
 from irlang.lower.spelling import invoke, named, plain, turned
 from irlang.lower.value import Value

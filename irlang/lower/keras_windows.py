@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from irlang.lower.call import Native
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, quoted, sizes, weighted
 from irlang.lower.keras_frames import (
     FOR_POOL_3D,
@@ -22,16 +23,7 @@ from irlang.lower.keras_frames import (
     spaced,
     steps_of,
 )
-from irlang.lower.legalise import (
-    Windows,
-    all_are,
-    around,
-    channels_first,
-    channels_last,
-    filling,
-    groupable,
-    windows,
-)
+from irlang.lower.legalise import Windows, all_are, around, filling, groupable, windows
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from irlang.lower.call import Native
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, sizes, three, weighted
 from irlang.lower.keras_frames import alike, either_steps, framed, laid, layout, result, steps_of
 from irlang.lower.keras_ops import MOST_AXES, activations, reduction
 from irlang.lower.keras_windows import deconvolved
-from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.legalise import spatial
 from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, plain
 from irlang.lower.value import Value
 

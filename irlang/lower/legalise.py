@@ -130,16 +130,6 @@ def filling(call: Call[Any]) -> float:
     return float(number) if DTYPES[dtype].kind == "real" and abs(number) > _WHOLE else number
 
 
-def channels_last(call: Call[B], x: Value) -> Value:
-    """Axes in the order batch, space, channels."""
-    return call.build.let(call.build.transpose(x, (0, *range(2, x.rank), 1)), f"{x.text}_last")
-
-
-def channels_first(call: Call[B], x: Value) -> Value:
-    """Axes in the order batch, channels, space."""
-    return call.build.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
-
-
 def moved(call: Call[B], x: Value, source: int, target: int) -> Value:
     """`x` with one axis at another place, the others in their order."""
     if source == target:

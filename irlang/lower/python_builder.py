@@ -6,6 +6,7 @@ Expressions nest until a line is long, and then get a name; the same expression 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from irlang.lower.names import Names
 from irlang.lower.value import Array, Builder, Literal, Value, broadcast
 
 _WIDTH = 60  # characters of an expression that may stand inside another
+_NAMES = re.compile(r"[^\W\d]\w*")
 _INLINE = 64  # elements of an array that may stand in the text; longer ones lie beside it
 _INFIX = {
     "+": "+", "-": "-", "*": "*", "/": "/", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
@@ -49,6 +51,8 @@ class PythonBuilder(Builder, ABC):
         self.strided = self.laid = False
         self.release: tuple[int, ...] = ()  # of the framework; none says that it is the current one
         self._named: dict[str, Value] = {}
+        # What there is with its channels last, by the text of the same with its channels second.
+        self._last: dict[str, Value] = {}
 
     # ---- text
 
@@ -89,12 +93,40 @@ class PythonBuilder(Builder, ABC):
         named = self.names.fresh(name)
         shape = ", ".join(map(str, value.shape))
         self.lines.append(f"{named} = {value.text}  # {value.dtype}[{shape}]")
-        return Value(named, value.shape, value.dtype)
+        return self._known(named, value)
 
     def assign(self, name: str, value: Value) -> Value:
         """A line `name = value`."""
         self.lines.append(f"{name} = {value.text}")
+        return self._known(name, value)
+
+    def _known(self, name: str, value: Value) -> Value:
+        """`value` by its name, of which is known what was known of its text."""
+        if value.text in self._last:
+            self._last[name] = self._last[value.text]
         return Value(name, value.shape, value.dtype)
+
+    def first(self, value: Value, hint: str) -> Value:
+        """What has its channels last with its channels second."""
+        inner = self.let(value, hint)
+        found = self.transpose(inner, (0, inner.rank - 1, *range(1, inner.rank - 1)))
+        self._last[found.text] = inner
+        return found
+
+    def last(self, value: Value) -> Value | None:
+        """The same with its channels last, where the program has that already."""
+        return self._last.get(value.text)
+
+    def needed(self, returned: Sequence[str]) -> list[str]:
+        """The lines, but for those that put into another order what nothing reads in that."""
+        kept: list[str] = []
+        read = set(_NAMES.findall(" ".join(returned)))
+        for line in reversed(self.lines):
+            name = line.partition(" = ")[0]
+            if name in read or name not in self._last:
+                kept.append(line)
+                read.update(_NAMES.findall(line.partition(" = ")[2] or line))
+        return kept[::-1]
 
     def several(self, text: str, *names: str) -> list[str]:
         """A line that unpacks what gives several results, each under a name like one of `names`."""

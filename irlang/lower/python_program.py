@@ -142,7 +142,7 @@ def program(
             )
         ),
         layout.decorator * (not fixed)
-        + layout.finish(_function(graph, function, signature, builder.lines, returned)),
+        + layout.finish(_function(graph, function, signature, builder.needed(returned), returned)),
         *([layout.wrapper.format(function=function)] if layout.wrapper else ()),
         layout.bfloat16_helpers if bfloat16 else layout.helpers,
         run.format(function=layout.wrapped or function),

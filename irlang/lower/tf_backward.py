@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from irlang.lower.call import Call, Native, Rule
-from irlang.lower.legalise import channels_last
+from irlang.lower.channels import channels_last
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_images import first

@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import all_are, channels_last, moved
+from irlang.lower.channels import axis_back, axis_last, channels_last
+from irlang.lower.legalise import all_are
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_backward import COORDINATES, kernel
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -231,7 +232,7 @@ def _batch_norm(call: Tf, name: str) -> list[Value] | None:
     if x.rank != _PLANE or x.dtype != "f32":
         return None
     axis = call.axis("axis", x.rank)
-    inner, back = (moved(call, value, axis, x.rank - 1) for value in (x, g))
+    inner, back = (axis_last(call, value, axis) for value in (x, g))
     given = {
         "y_backprop": back, "x": inner, "scale": call.input("scale"),
         "reserve_space_1": call.input("mean"), "reserve_space_2": call.input("var"),
@@ -240,7 +241,7 @@ def _batch_norm(call: Tf, name: str) -> list[Value] | None:
     }  # fmt: skip
     y, *names = call.build.several(f"{invoke(name, **given)}[:3]", *call.node.outputs)
     others = [Value(n, i.shape, i.dtype) for n, i in zip(names, call.outputs[1:], strict=True)]
-    return [moved(call, Value(y, inner.shape, x.dtype), x.rank - 1, axis), *others]
+    return [axis_back(call, Value(y, inner.shape, x.dtype), axis), *others]
 
 
 def _nearest(call: Tf, name: str) -> Value | None:

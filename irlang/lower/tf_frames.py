@@ -5,7 +5,8 @@ for.
 from __future__ import annotations
 
 from irlang.lower.call import Call
-from irlang.lower.legalise import Windows, all_are, around, channels_first, windows
+from irlang.lower.channels import channels_first
+from irlang.lower.legalise import Windows, all_are, around, windows
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_last
+from irlang.lower.channels import channels_last
 from irlang.lower.selections import TF_ROOM
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder

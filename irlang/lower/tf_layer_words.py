@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import Windows, all_are, channels_last, groupable, moved
+from irlang.lower.channels import axis_back, axis_last, channels_last
+from irlang.lower.legalise import Windows, all_are, groupable
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import MOST_SPACE, PLANE, biased, framed, listed, result
@@ -195,13 +196,13 @@ def _fused(call: Tf, kernel: str) -> Value | None:
     if call.build.sloped or not fuses(call, x, *ranks):
         return None
     axis = call.axis("axis", x.rank)
-    inner = moved(call, x, axis, x.rank - 1)
+    inner = axis_last(call, x, axis)
     names = {"scale": "scale", "offset": "bias", "mean": "mean", "variance": "var"}
     given: dict[str, Any] = {key: call.input(name) for key, name in names.items()}
     given |= {"epsilon": float(call["eps"]), "is_training": False}
     given["data_format"] = '"NDHWC"' if x.rank == 5 else None
     text = f"{invoke(kernel, x=inner, **given)}[0]"
-    return moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
+    return axis_back(call, Value(text, inner.shape, x.dtype), axis)
 
 
 def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
@@ -211,7 +212,7 @@ def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
     if not serves(call, x, 4) or (call["correction"] != 1 and not alone):
         return None
     axis = call.axis("axis", x.rank)
-    inner = moved(call, x, axis, x.rank - 1)
+    inner = axis_last(call, x, axis)
     nothing = "tf.constant([])"
     given = {
         "scale": call.input("scale"), "offset": call.input("bias"), "mean": nothing,
@@ -219,11 +220,11 @@ def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
     }  # fmt: skip
     text = invoke(kernel, x=inner, **given)
     if alone:
-        return [moved(call, Value(f"{text}[0]", inner.shape, x.dtype), x.rank - 1, axis)]
+        return [axis_back(call, Value(f"{text}[0]", inner.shape, x.dtype), axis)]
     y, *names = call.build.several(f"{text}[:3]", *call.node.outputs)
     pairs = zip(names, call.outputs[1:], strict=True)
     given_back = [Value(name, info.shape, info.dtype) for name, info in pairs]
-    return [moved(call, Value(y, inner.shape, x.dtype), x.rank - 1, axis), *given_back]
+    return [axis_back(call, Value(y, inner.shape, x.dtype), axis), *given_back]
 
 
 # ---- losses

@@ -8,16 +8,9 @@ from dataclasses import replace
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
+from irlang.lower.channels import axis_back, axis_last, channels_last
 from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
-from irlang.lower.legalise import (
-    Windows,
-    all_are,
-    around,
-    channels_last,
-    groupable,
-    moved,
-    windows,
-)
+from irlang.lower.legalise import Windows, all_are, around, groupable, windows
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import (
@@ -248,20 +241,20 @@ def _fused_batch_norm(call: Tf) -> Value | None:
     if call.build.sloped or not fuses(call, x, 4):
         return None
     axis = call.axis("axis", x.rank)
-    inner = moved(call, x, axis, x.rank - 1)
+    inner = axis_last(call, x, axis)
     given = [call.text(name) for name in ("scale", "bias", "mean", "var")]
     options = {"epsilon": float(call["eps"]), "is_training": False}
     text = invoke("tf.compat.v1.nn.fused_batch_norm", inner, *given, **options)
-    return moved(call, Value(f"{text}[0]", inner.shape, x.dtype), x.rank - 1, axis)
+    return axis_back(call, Value(f"{text}[0]", inner.shape, x.dtype), axis)
 
 
 def _batch_norm(call: Tf) -> Value:
     x = call.input("x")
     axis = call.axis("axis", x.rank)
-    inner = moved(call, x, axis, x.rank - 1)
+    inner = axis_last(call, x, axis)
     given = [call.text(name) for name in ("mean", "var", "bias", "scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
-    return moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
+    return axis_back(call, Value(text, inner.shape, x.dtype), axis)
 
 
 def _batch_norm_train(call: Tf) -> list[Value] | None:
@@ -269,12 +262,12 @@ def _batch_norm_train(call: Tf) -> list[Value] | None:
     if call["correction"] != 0 or x.rank < 2:
         return None
     axis = call.axis("axis", x.rank)
-    inner = moved(call, x, axis, x.rank - 1)
+    inner = axis_last(call, x, axis)
     text = invoke("tf.nn.moments", inner, listed(tuple(range(x.rank - 1))))
     names = call.build.several(text, *call.node.outputs[1:])
     given = [*names, call.text("bias"), call.text("scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
-    y = moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
+    y = axis_back(call, Value(text, inner.shape, x.dtype), axis)
     pairs = zip(names, call.outputs[1:], strict=True)
     return [y, *(Value(name, info.shape, info.dtype) for name, info in pairs)]
 
@@ -319,7 +312,7 @@ def _cross_entropy(call: Tf) -> Value | None:
     if call.has("weight") or call["ignore_index"] or call["label_smoothing"]:
         return None
     x, labels = call.input("logits"), call.input("labels")
-    x = moved(call, x, call.axis("axis", x.rank), x.rank - 1)
+    x = axis_last(call, x, call.axis("axis", x.rank))
     labels = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
     function = "tf.nn.sparse_softmax_cross_entropy_with_logits"
     return reduced(call, invoke(function, labels=labels, logits=x))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last
+from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.numpy_words import matrix_norm, norm, saturating
 from irlang.lower.spelling import invoke, named, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder

@@ -7,7 +7,8 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last, filling, parts, spatial
+from irlang.lower.channels import channels_first, channels_last
+from irlang.lower.legalise import filling, parts, spatial
 from irlang.lower.spelling import default, functions, invoke, named, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder

@@ -7,7 +7,8 @@ before it is transposed back, frames beyond the end that are then left out, weig
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_last, spatial
+from irlang.lower.channels import channels_last
+from irlang.lower.legalise import spatial
 from irlang.lower.spelling import invoke, labelled_sequences
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_images import first

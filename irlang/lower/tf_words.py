@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last, filling, spatial
+from irlang.lower.channels import channels_first, channels_last
+from irlang.lower.legalise import filling, spatial
 from irlang.lower.selections import TF_ROOM
 from irlang.lower.spelling import invoke, named
 from irlang.lower.tf_builder import TensorFlowBuilder

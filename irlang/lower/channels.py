@@ -1,0 +1,151 @@
+"""Channels last, as TensorFlow and Keras have them, and second, as the language has them.
+
+A program that turns every result of a convolution back is one that nobody writes, and no optimiser
+finds in it what it looks for: behind the convolution stands a transposition and not the activation.
+So a builder remembers what it has with its channels last: the next operator of windows reads that,
+and a call that goes element by element is made of it. What nothing reads in the language's own
+order is then not put into it (`PythonBuilder.needed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from irlang import equations as eq
+from irlang.catalog import Catalog
+from irlang.equations import Expansion, TensorInfo
+from irlang.graph import Node
+from irlang.instance import instantiate
+from irlang.lower.call import Call
+from irlang.lower.legalise import moved
+from irlang.lower.python_builder import PythonBuilder
+from irlang.lower.value import Value
+from irlang.signature import Given
+
+B = TypeVar("B", bound=PythonBuilder)
+
+
+def channels_last(call: Call[B], x: Value) -> Value:
+    """Axes in the order batch, space, channels."""
+    known = call.build.last(x)
+    if known is not None:
+        return known
+    return call.build.let(call.build.transpose(x, (0, *range(2, x.rank), 1)), f"{x.text}_last")
+
+
+def channels_first(call: Call[B], x: Value) -> Value:
+    """Axes in the order batch, channels, space."""
+    return call.build.first(x, f"{call.node.name}_last")
+
+
+def axis_last(call: Call[B], x: Value, axis: int) -> Value:
+    """`x` with one axis last, the others in their order."""
+    return channels_last(call, x) if axis == 1 else moved(call, x, axis, x.rank - 1)
+
+
+def axis_back(call: Call[B], x: Value, axis: int) -> Value:
+    """`x` with its last axis where it was."""
+    return channels_first(call, x) if axis == 1 else moved(call, x, x.rank - 1, axis)
+
+
+def goes_by_place(expansion: Expansion) -> bool:
+    """Whether every result is made of what stands at its own place in each operand, places counted
+    from the last axis, or of the only element along an axis; and is the same in any place. What is
+    drawn is not: axes in another order have other numbers.
+    """
+    if expansion.drawn or expansion.chosen:
+        return False
+    return all(_at_own_place(e) for e in (*expansion.equations, *expansion.unspecified))
+
+
+def _at_own_place(equation: eq.Equation) -> bool:
+    own = [name for name, _ in equation.binders]
+
+    def fits(part: eq.Expr) -> bool:
+        if isinstance(part, eq.Read):
+            if len(part.index) > len(own):
+                return False
+            along = zip(reversed(part.index), reversed(own), strict=False)
+            return all(place in (eq.Index(name), eq.Const(0)) for place, name in along)
+        if isinstance(part, (eq.Reduce, eq.Inside, eq.Index)):
+            return False
+        return all(map(fits, eq.children(part)))
+
+    return fits(equation.body)
+
+
+def inside(call: Call[Any], catalog: Catalog) -> Call[Any] | None:
+    """The call with the channels of its operands last, where it goes element by element and the
+    program has one of them so already; None of others.
+    """
+    build = call.build
+    if not isinstance(build, PythonBuilder) or call.node.instance.faults:
+        return None
+    ranks = {len(info.shape) for info in call.outputs}
+    known = [value for value in call.values.values() if build.last(value) is not None]
+    if not known or ranks != {known[0].rank} or not goes_by_place(call.node.expansion(catalog)):
+        return None
+    values = {name: _last(call, value, known[0].rank) for name, value in call.values.items()}
+    instance = instantiate(call.node.op, _types(call.node, values), call.node.attrs)
+    node = replace(call.node, instance=instance)
+    return replace(call, node=node, values=values) if _is_same(call.node, node, catalog) else None
+
+
+def _is_same(outer: Node, inner: Node, catalog: Catalog) -> bool:
+    """Whether a call makes the same of tensors whose channels are last: what is said of an axis, as
+    of one of a single element that is turned round, may be said of another then.
+    """
+    instance = inner.instance
+    if instance.faults or instance.deferred or instance.outputs is None:
+        return False
+    expected = [_order(info.shape) for _, info in outer.instance.outputs or ()]
+    if expected != [info.shape for _, info in instance.outputs]:
+        return False
+    expansion = inner.expansion(catalog)
+    return goes_by_place(expansion) and _formulas(expansion) == _formulas(outer.expansion(catalog))
+
+
+def _order(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:1], *shape[2:], *shape[1:2])
+
+
+def _formulas(expansion: Expansion) -> list[tuple[str, eq.Expr]]:
+    """What every tensor is made of, wherever that stands."""
+
+    def bare(part: eq.Expr) -> eq.Expr:
+        if isinstance(part, eq.Read):
+            return replace(part, index=())
+        return eq.rebuild(part, bare)
+
+    every = (*expansion.equations, *expansion.unspecified)
+    return [(equation.target, bare(equation.body)) for equation in every]
+
+
+def _last(call: Call[PythonBuilder], value: Value, rank: int) -> Value:
+    """An operand with its channels last; a number for every channel has one axis then."""
+    build = call.build
+    if value.literal is not None or not value.shape:
+        return value
+    known = build.last(value)
+    if known is not None:
+        return known
+    whole = (1,) * (rank - value.rank) + value.shape
+    if all(size == 1 for axis, size in enumerate(whole) if axis != 1):
+        return build.let(build.reshape(value, (whole[1],)), f"{value.text}_last")
+    return channels_last(call, value if value.shape == whole else build.reshape(value, whole))
+
+
+def _types(node: Node, values: Mapping[str, Value]) -> dict[str, Given]:
+    """What an instance is told of the operands, by the definition's names."""
+
+    def info(name: str) -> TensorInfo:
+        return TensorInfo(values[name].shape, values[name].dtype)
+
+    return {
+        formal: info(formal)
+        if isinstance(operand, str)
+        else tuple(info(f"{formal}[{place}]") for place in range(len(operand)))
+        for formal, operand in node.inputs.items()
+    }
