@@ -49,6 +49,7 @@ class Arithmetic:
     reads what is rounded otherwise than what is shown.
     carries: whether what a call gives may be kept in f32 for the calls that read it, though it is
     shown in a type of fewer digits.
+    reorders: whether what several calls add up may be added up in another order.
     far: whether nothing overflows that f64 holds. No target is held to that; it tells where nothing
     is known because of the equations from where that is so because of the range of a type.
     halved: whether half of the digits are enough. No target is held to that; it tells a formula
@@ -63,6 +64,7 @@ class Arithmetic:
     distributes: bool = False
     folds: bool = False
     carries: bool = False
+    reorders: bool = False
     far: bool = False
     halved: bool = False
 

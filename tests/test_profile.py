@@ -27,7 +27,7 @@ from irlang.instance import instantiate
 from irlang.interp import rounding
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.plain import load
-from irlang.interp.program import given_ball
+from irlang.interp.program import balls, given_ball
 from irlang.interp.shape import check
 from irlang.lower.profile import PROFILES, arithmetic, read_profile
 from irlang.lower.target import describe
@@ -332,3 +332,26 @@ def test_what_theano_counts_as_zero_in_python_is_not_held_against_it(name: str) 
     assert _inside(ball(name, {"x": numbers}, own), np.array([0, small[1]], np.float32))
     assert not _inside(ball(name, {"x": numbers}, own), np.zeros(2, np.float32))
     assert not _inside(ball(name, {"x": numbers}, STANDARD), np.array([0, small[1]], np.float32))
+
+
+_CHAIN = """
+nnir 1
+model m(x: f32[7] in [-1, 1], a: f32[] in [-1, 1], b: f32[] in [1, 2]) -> y: f32[7] {
+  y = add(add(x, a), b)
+}
+"""
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_terms_of_several_calls_may_be_added_in_another_order(seed: int) -> None:
+    (graph,) = check(parse(_CHAIN), CATALOG).graphs
+    x, (a, b) = _single(seed, 7), _single(seed + 1, 2)
+    values = {"x": x, "a": a, "b": np.float32(abs(b) + 1)}
+    own, plain = (
+        balls(graph, values, CATALOG, "f32", arithmetic)["y"]
+        for arithmetic in (Arithmetic(reorders=True), STANDARD)
+    )
+    assert _inside(own, x + (a + values["b"]))
+    # one rounding more, and no whole digit
+    assert np.all(own.bound <= plain.bound + 2.0**-23 * (np.abs(own.value) + 1))

@@ -320,9 +320,10 @@ def _radius(found: Found) -> str:
             f"It is within the range of {kind}; numbers on the way to it are not. A formula that "
             f"keeps within is no further from it than `{radius:.3g}`, half of the digits."
         )
+    each = " of each call, one after the other," if len(found.reduced.graph.nodes) > 1 else ""
     return (
-        f"No order of evaluation in {kind}, with or without fused multiply-add, is further from "
-        f"it than `{radius:.3g}`."
+        f"No order of evaluation{each} in {kind}, with or without fused multiply-add, is further "
+        f"from it than `{radius:.3g}`."
     )
 
 

@@ -217,7 +217,7 @@ class FirstOrder:
         radius = about(ball, value)
         if name in unit.node.results():
             expansion = unit.node.expansion(self._definitions)
-            radius = program.stored(value, radius, expansion, name)
+            radius = program.stored(value, radius, expansion, name, self._arithmetic)
         return spread(radius, value)
 
     # ---- decisions

@@ -230,7 +230,7 @@ def _results(
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
-        radius = stored(ball.value, ball.radius, expansion, formal)
+        radius = stored(ball.value, ball.radius, expansion, formal, arithmetic)
         results[name] = Ball(
             ball.value, radius, least=ball.least, beyond=ball.beyond, signless=ball.signless
         )
@@ -241,17 +241,28 @@ def _results(
     return results
 
 
-def stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any:
-    """The radius of a result, rounded once more where its type is coarser than its operands'."""
+def stored(
+    value: Any, radius: Any, expansion: eq.Expansion, formal: str, arithmetic: Arithmetic = STANDARD
+) -> Any:
+    """The radius of a result, rounded once more where its type is coarser than its operands', or
+    where what it adds up may have been added up with what other calls add.
+    """
     row = DTYPES[expansion.tensors[formal].dtype]
     reals = [DTYPES[expansion.tensors[name].dtype] for name in expansion.inputs]
     finest = min((item.unit for item in reals if item.kind == "real"), default=row.unit)
-    if row.kind != "real" or finest >= row.unit:
+    again = finest < row.unit or (arithmetic.reorders and _adds(expansion))
+    if row.kind != "real" or not again:
         return radius
     with np.errstate(all="ignore"):
         slack = 0.0 if radius is None else radius
         own = row.unit * (np.abs(np.asarray(value, dtype=np.float64)) + slack + row.tiny)
         return np.where(np.isfinite(own), own, 0.0) + slack
+
+
+def _adds(expansion: eq.Expansion) -> bool:
+    """Whether a call adds, or takes away."""
+    parts = (part for e in expansion.equations for part in eq.walk(e.body))
+    return any(isinstance(part, eq.Apply) and part.function in ("+", "-") for part in parts)
 
 
 def precision(graph: Graph) -> str:

@@ -99,6 +99,10 @@ PROFILES = (
         "tf:graph", "Grappler's remapper and arithmetic optimizer fold and fuse calls",
         (("distributes", True),),
     ),
+    Accepted(
+        "tf:graph", "Grappler adds up in another order (AddOpsRewrite)",
+        (("reorders", True),),
+    ),
     Accepted("tf:xla", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
     Accepted("jax:jit", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
     Accepted("*:tf32", "its programs allow TF32 in products of f32", (("factors", "tf32"),)),
@@ -213,6 +217,7 @@ _SETTINGS = {
     "distributes": (_truth, "true or false"),
     "folds": (_truth, "true or false"),
     "carries": (_truth, "true or false"),
+    "reorders": (_truth, "true or false"),
     "factors": (_format, f"one of {', '.join(FORMATS)}"),
     "sums": (_format, f"one of {', '.join(FORMATS)}"),
     "fast": (_number, "a number that is not negative"),
