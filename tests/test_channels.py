@@ -42,11 +42,20 @@ _STEPS = (
 )
 
 
-def model(steps: list[int], rank: int, shown: set[int], size: int = 4, batch: int = 2) -> Graph:
-    """A convolution of so many axes and steps behind it; some of the values are results."""
+def model(
+    steps: list[int],
+    rank: int,
+    shown: set[int],
+    size: int = 4,
+    batch: int = 2,
+    first: str = "conv(x, w)",
+) -> Graph:
+    """A convolution of so many axes and steps behind it; some of the values are results. first:
+    what stands there instead.
+    """
     ones, sizes = ", 1" * rank, f", {size}" * rank
     lines = [f"param w: f32[3, 3{ones}] in [-1, 1]", "param g: f32[3] in [-1, 1]"]
-    lines += ["param v: f32[3] in [0.5, 2]", "h0 = conv(x, w)"]
+    lines += ["param v: f32[3] in [0.5, 2]", f"h0 = {first}"]
     for n, step in enumerate(steps):
         call, declared = (
             part.format(n=n, ones=ones, size=size, sizes=sizes) for part in _STEPS[step]
@@ -68,6 +77,8 @@ _MODELS = st.builds(
     st.integers(1, 3),
     st.sets(st.integers(0, 6), max_size=2),
     st.sampled_from([1, 3, 4]),
+    st.just(2),
+    st.sampled_from(["conv(x, w)", "relu(x)", "negate(x)"]),
 )
 
 
@@ -108,6 +119,14 @@ def test_a_chain_is_turned_at_its_ends_alone() -> None:
     assert code.count("[0, 3, 1, 2]") == code.count("[0, 2, 3, 1]") == 1
     assert "tf.nn.relu(h0_last)" in code
     assert "b1_last = tf.reshape(b1, [3])" in code
+
+
+def test_what_a_convolution_alone_reads_is_made_for_it() -> None:
+    code = text(model([6, 2, 10, 0], 2, set(), first="relu(x)"))
+    assert code.count("[0, 3, 1, 2]") == code.count("[0, 2, 3, 1]") == 1
+    assert "tf.nn.relu(x_last)" in code
+    shown = text(model([6, 10], 2, {1}, first="relu(x)"))
+    assert "tf.nn.relu(x)" in shown
 
 
 @pytest.mark.parametrize("call", ["reverse(h; axes = [1])", "cumsum(h; axis = 1)"])

@@ -3,8 +3,9 @@
 A program that turns every result of a convolution back is one that nobody writes, and no optimiser
 finds in it what it looks for: behind the convolution stands a transposition and not the activation.
 So a builder remembers what it has with its channels last: the next operator of windows reads that,
-and a call that goes element by element is made of it. What nothing reads in the language's own
-order is then not put into it (`PythonBuilder.needed`).
+and a call that goes element by element is made of it, or made anew where such an operator alone
+reads it. What nothing reads in the language's own order is then not put into it
+(`PythonBuilder.needed`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ B = TypeVar("B", bound=PythonBuilder)
 
 def channels_last(call: Call[B], x: Value) -> Value:
     """Axes in the order batch, space, channels."""
-    known = call.build.last(x)
+    known = call.build.pulled(x)
     if known is not None:
         return known
     return call.build.let(call.build.transpose(x, (0, *range(2, x.rank), 1)), f"{x.text}_last")
@@ -76,18 +77,18 @@ def _at_own_place(equation: eq.Equation) -> bool:
     return fits(equation.body)
 
 
-def inside(call: Call[Any], catalog: Catalog) -> Call[Any] | None:
+def inside(call: Call[Any], catalog: Catalog, asked: bool = False) -> Call[Any] | None:
     """The call with the channels of its operands last, where it goes element by element and the
-    program has one of them so already; None of others.
+    program has one of them so already, or it is asked for; None of others.
     """
     build = call.build
     if not isinstance(build, PythonBuilder) or call.node.instance.faults:
         return None
-    ranks = {len(info.shape) for info in call.outputs}
-    known = [value for value in call.values.values() if build.last(value) is not None]
-    if not known or ranks != {known[0].rank} or not goes_by_place(call.node.expansion(catalog)):
+    rank, *others = {len(info.shape) for info in call.outputs}
+    known = any(v.rank == rank and build.last(v) is not None for v in call.values.values())
+    if others or not (known or asked) or not goes_by_place(call.node.expansion(catalog)):
         return None
-    values = {name: _last(call, value, known[0].rank) for name, value in call.values.items()}
+    values = {name: _last(call, value, rank) for name, value in call.values.items()}
     instance = instantiate(call.node.op, _types(call.node, values), call.node.attrs)
     node = replace(call.node, instance=instance)
     return replace(call, node=node, values=values) if _is_same(call.node, node, catalog) else None
@@ -128,9 +129,8 @@ def _last(call: Call[PythonBuilder], value: Value, rank: int) -> Value:
     build = call.build
     if value.literal is not None or not value.shape:
         return value
-    known = build.last(value)
-    if known is not None:
-        return known
+    if build.last(value) is not None:
+        return channels_last(call, value)
     whole = (1,) * (rank - value.rank) + value.shape
     if all(size == 1 for axis, size in enumerate(whole) if axis != 1):
         return build.let(build.reshape(value, (whole[1],)), f"{value.text}_last")

@@ -6,8 +6,10 @@ them, is lowered from its definition. What neither can spell is named with the r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +24,7 @@ from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
 from irlang.lower.channels import channels_first, inside
 from irlang.lower.generic import lower_expansion
+from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.value import Builder, Unsupported, Value
 
 
@@ -71,6 +74,9 @@ def spell(
     """
     body = Body(values)
     used = frozenset(graph.used())
+    readers = Counter(name for node in graph.nodes for name in node.operands())
+    readers.update(graph.outputs.values())
+    once = frozenset(name for name, count in readers.items() if count == 1 and apart is None)
     for node in graph.nodes:
         try:
             _computed(graph, node, lacks)
@@ -87,7 +93,7 @@ def spell(
                 for one in _words(own_table, node)
                 if _is_ordinary(node, values, one.spelling.startswith(hollow), lone)
             ]
-            results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole)
+            results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole, once)
             if fed is not values and not own:  # its definition has all derivatives
                 results, own = _spell(node, builder, (), catalog, values, used, sloped)
             if blunt and detach is not None:
@@ -197,7 +203,11 @@ def _spell(
     used: frozenset[str],
     sloped: bool,
     whole: bool = True,
+    once: frozenset[str] = frozenset(),
 ) -> tuple[dict[str, Value], bool]:
+    """The results of a call, and whether they are those of the target's own operator. once: what
+    one other call alone reads, and nobody is shown.
+    """
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     lacking = ""
     if words:
@@ -213,6 +223,8 @@ def _spell(
         if spelt is not None:
             found = [spelt] if isinstance(spelt, Value) else list(spelt)
             assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
+            if once.issuperset(node.outputs) and isinstance(builder, PythonBuilder):
+                builder.ahead(found[0], partial(_ahead, call, words, catalog))
             return dict(zip(node.results(), found, strict=False)), True
     if not whole:
         raise Unsupported("there is no operator of its own for it")
@@ -233,6 +245,19 @@ def _told(
         return word.rule(call)
     results = [found] if isinstance(found, Value) else found
     return [channels_first(within, value) for value in results]
+
+
+def _ahead(call: Call[Any], words: Sequence[Native], catalog: Catalog) -> Value | None:
+    """What a call gives, made with its channels last; None where that cannot be."""
+    within = inside(call, catalog, asked=True)
+    if within is None or len(call.outputs) > 1:
+        return None
+    made = (one.rule(within) for one in words)
+    try:
+        found = next((one for one in made if one is not None), None)
+    except Unsupported:
+        return None
+    return found if found is None or isinstance(found, Value) else found[0]
 
 
 def _words(table: Mapping[str, Native], node: Node) -> tuple[Native, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -53,6 +53,8 @@ class PythonBuilder(Builder, ABC):
         self._named: dict[str, Value] = {}
         # What there is with its channels last, by the text of the same with its channels second.
         self._last: dict[str, Value] = {}
+        # What makes that where it is asked for.
+        self._ahead: dict[str, Callable[[], Value | None]] = {}
 
     # ---- text
 
@@ -104,6 +106,8 @@ class PythonBuilder(Builder, ABC):
         """`value` by its name, of which is known what was known of its text."""
         if value.text in self._last:
             self._last[name] = self._last[value.text]
+        if value.text in self._ahead:
+            self._ahead[name] = self._ahead[value.text]
         return Value(name, value.shape, value.dtype)
 
     def first(self, value: Value, hint: str) -> Value:
@@ -116,6 +120,18 @@ class PythonBuilder(Builder, ABC):
     def last(self, value: Value) -> Value | None:
         """The same with its channels last, where the program has that already."""
         return self._last.get(value.text)
+
+    def ahead(self, value: Value, made: Callable[[], Value | None]) -> None:
+        """What makes `value` with its channels last, where that is asked for."""
+        self._ahead[value.text] = made
+
+    def pulled(self, value: Value) -> Value | None:
+        """The same with its channels last, where the program has that, or can have it."""
+        made = self._ahead.pop(value.text, None)
+        found = made() if made is not None and value.text not in self._last else None
+        if found is not None:
+            self._last[value.text] = self.let(found, f"{value.text}_last")
+        return self.last(value)
 
     def needed(self, returned: Sequence[str]) -> list[str]:
         """The lines, but for those that put into another order what nothing reads in that."""
