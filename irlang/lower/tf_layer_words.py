@@ -12,7 +12,7 @@ from irlang.lower.legalise import Windows, all_are, groupable
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import MOST_SPACE, PLANE, biased, framed, listed, result
-from irlang.lower.tf_layers import Pool, avg_pool, fuses, max_pool, reduced, serves
+from irlang.lower.tf_layers import Pool, avg_pool, max_pool, reduced, serves
 from irlang.lower.tf_words import raw
 from irlang.lower.value import Value
 
@@ -193,7 +193,7 @@ def _fused(call: Tf, kernel: str) -> Value | None:
     """Of images and, the last of these kernels, volumes."""
     x = call.input("x")
     ranks = (4, 5) if kernel.endswith("V3") else (4,)
-    if call.build.sloped or not fuses(call, x, *ranks):
+    if call.build.sloped or not serves(call, x, *ranks):
         return None
     axis = call.axis("axis", x.rank)
     inner = axis_last(call, x, axis)
