@@ -59,7 +59,7 @@ def test_a_number_along_axes_is_written_where_it_stands(target: str) -> None:
       y = add(power(x, e), w)
     }
     """
-    written, given = (_lowered(text, target, turn) for turn in (1, 0))
+    written, given = (_lowered(text, target, turn) for turn in (2, 0))
     assert set(written.params) == {"w"}
     assert written.turned
     assert set(given.params) == {"e", "w"}
@@ -72,7 +72,7 @@ def test_what_a_number_along_axes_makes_wrong_is_seen_where_it_is_written() -> N
     text = "nnir 1\nmodel m(x: f32[3]) -> y: f32[1, 3] { param e: f32[1, 1] = 2\n"
     text += " y = negate(power(x, e))\n}\n"
     given = inputs(check(parse(text, "model.nnir"), builtin()).graphs[0], 1)
-    lowered = [_lowered(text, "tf:graph", turn) for turn in (1, 0)]
+    lowered = [_lowered(text, "tf:graph", turn) for turn in (2, 0)]
     programs = [Program(one.kind, one.code, given, one.params) for one in lowered]
     with Worker(describe("tf:graph").worker) as worker:
         written, as_argument = worker.submit(programs)
@@ -81,13 +81,39 @@ def test_what_a_number_along_axes_makes_wrong_is_seen_where_it_is_written() -> N
 
 
 @pytest.mark.parametrize("target", _TARGETS)
-def test_what_has_calls_that_read_one_another_takes_its_parameters(target: str) -> None:
-    """Constants of calls that read one another are put together, which rounds otherwise."""
-    for text in ("model m(x: f32[2]) -> y: f32[2] { y = abs(x) }",
-                 "model m(x: f32[2]) -> y: f32[2] { param w: f32[2] = 1\n y = abs(add(x, w)) }",
-                 ):  # fmt: skip
-        lowered = _lowered(f"nnir 1\n{text}\n", target, 1)
-        assert "def fixed" not in str(lowered.code)
+def test_what_has_no_parameters_has_none_as_constants(target: str) -> None:
+    text = "nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { y = abs(x) }\n"
+    assert "def fixed" not in str(_lowered(text, target, 1).code)
+
+
+def test_what_is_put_together_of_constants_is_within_the_radius() -> None:
+    """Scales and products go into the weights of what follows, or of what stands in front."""
+    usable("tflite")
+    text = """nnir 1
+    model m(x: f32[2, 3, 4] in [-1, 1]) -> y: f32[2, 5, 4] {
+      param a: f32[3, 1] in [-2, 2]
+      param w: f32[5, 3, 1] in [-1, 1]
+      param b: f32[5] in [-1, 1]
+      param c: f32[5, 1] in [-2, 2]
+      param d: f32[5, 1] in [-2, 2]
+      y = add(multiply(conv(multiply(x, a), w, b), c), d)
+    }
+    """
+    (graph,) = check(parse(text, "model.nnir"), builtin()).graphs
+    cases = [
+        Case(
+            graph,
+            inputs(graph, seed),
+            initial_values(graph, seed),
+            builtin(),
+            manner=Manner(turn=1),
+        )
+        for seed in range(20)
+    ]
+    with Session(["tflite", "tf:graph"]) as session:
+        outcomes = session.compare(cases)
+    found = [v for one in outcomes for told in one.verdicts.values() for v in told]
+    assert {one.verdict for one in found} <= {"agrees", "rounding"}
 
 
 def test_gradients_are_by_parameters() -> None:

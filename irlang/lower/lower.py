@@ -239,7 +239,9 @@ def _python(
     otherwise = bool(manner.turn and layout.fixed) and not gradients
     layout = loose or layout
     # what is traced for inputs of any size is given its parameters as arguments, too
-    fixed = otherwise and manner.fixed and bool(layout.fixed) and _may_be_fixed(graph)
+    fixed = (
+        otherwise and manner.fixed and bool(layout.fixed) and bool(python_program.parameters(graph))
+    )
     told = graph
     if otherwise and not fixed:
         graph = _with_numbers(graph)
@@ -270,15 +272,6 @@ def _python(
         or _has_turned(graph, body.native, table, row.table),
         bool(loose),
     )  # fmt: skip
-
-
-def _may_be_fixed(graph: Graph) -> bool:
-    """Whether parameters may be constants: where one call reads another those of both are put
-    together, which rounds otherwise.
-    """
-    made = {name for node in graph.nodes for name in node.outputs}
-    apart = all(made.isdisjoint(node.operands()) for node in graph.nodes)
-    return apart and bool(python_program.parameters(graph))
 
 
 def _with_numbers(graph: Graph) -> Graph:

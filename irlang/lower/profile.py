@@ -105,6 +105,9 @@ PROFILES = (
     ),
     Accepted("tf:xla", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
     Accepted("jax:jit", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
+    Accepted(
+        "tflite", "its converter multiplies constants into weights", (("distributes", True),),
+    ),
     Accepted("*:tf32", "its programs allow TF32 in products of f32", (("factors", "tf32"),)),
     *(
         Accepted(name, "cuDNN convolves by Winograd's and Fourier's transforms", (("fast", 1.0),))
@@ -133,6 +136,7 @@ PROFILES = (
                 (name, "scales become a factor of products of matrices (MatMulScaleFusion)")
                 for name in ("onnxruntime", "onnxruntime:cuda")
             ),
+            ("tflite", "its converter multiplies constants into weights"),
             ("tf:graph", "Grappler moves products with constants past other calls"),
             ("tf:xla", "XLA's algebraic simplifier moves scalars past sums of products"),
             ("jax:jit", "XLA's algebraic simplifier moves scalars past sums of products"),
