@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.cli import status
+from irlang.commands.cases import targets_for
 from irlang.commands.diff import command
+from irlang.lower.target import usual
 from tests.targets import usable
 
 STORED = "model m(x: f32[2]) -> y: f8e5m2[2] {\n  y = cast(x; to = f8e5m2)\n}\n"
@@ -52,3 +54,20 @@ def test_a_result_that_is_called_like_a_gradient_is_told(
     assert status([asked, str(file), "--grad", *targets]) == 2
     assert "the result `d_x` has the name of the gradient by `x`" in capsys.readouterr().err
     assert status(["run", str(file)]) == 0
+
+
+@pytest.mark.parametrize(("line", "own"), [
+    ("# inaccurate: tf:graph, add + add", ["tf:graph"]),
+    ("# refused: tf:graph, conv", ["tf:graph"]),
+    ("# wrong: tf-of-nobody:graph, add", []),
+    ("# about: one thing, and another", []),
+    ("", []),
+])  # fmt: skip
+def test_a_finding_is_compared_on_the_target_that_it_is_of(
+    line: str, own: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "finding.nnir").write_text(f"{line}\nnnir 1\n", "utf-8")
+    found = targets_for(str(tmp_path), None)
+    assert found == [*own, *usual()]
+    assert targets_for(str(tmp_path / "finding.nnir"), None) == found
+    assert targets_for(str(tmp_path), "torch") == ["torch"]

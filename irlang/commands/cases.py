@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irlang.commands.loading import load_inputs, load_model
-from irlang.diagnostics import fail
+from irlang.diagnostics import InvalidInput, fail
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Case, Session
@@ -33,15 +33,44 @@ def load_case(
     from irlang.gen.lines import drawn
 
     arrays = load_inputs(given)
-    finding = Path(file) / "finding.nnir"
-    with contextlib.suppress(OSError):  # a name that is too long is told when it is read
-        file = str(finding) if finding.is_file() else file
+    file = _model_in(file)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     if grad:
         require_names(graph)
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = drawn(graph, catalog, seed, known)
     return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
+
+
+def targets_for(file: str, named: str | None) -> list[str]:
+    """The targets that are named; else that of a finding, if it is one and is installed, and those
+    that are usual.
+    """
+    from irlang.commands.loading import split_names
+    from irlang.diff.reduce_files import target_of
+    from irlang.lower.target import usual
+
+    own = None if named else target_of(Path(_model_in(file)))
+    own = own if own is not None and _is_installed(own) else None
+    return split_names(named, ",".join((*([own] if own else []), *usual())))
+
+
+def _is_installed(target: str) -> bool:
+    """Whether there is such a target; a line of a file may name anything."""
+    from irlang.lower.target import describe
+
+    try:
+        return describe(target).installed
+    except InvalidInput:
+        return False
+
+
+def _model_in(file: str) -> str:
+    """The file of a finding's folder; any other name as it is."""
+    finding = Path(file) / "finding.nnir"
+    with contextlib.suppress(OSError):  # a name that is too long is told when it is read
+        return str(finding) if finding.is_file() else file
+    return file
 
 
 def require_names(graph: Graph) -> None:

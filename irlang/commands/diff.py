@@ -47,14 +47,13 @@ def command(
     form: str,
 ) -> int:
     """Compare targets with the oracle on one model."""
-    from irlang.commands.cases import load_case
-    from irlang.commands.loading import load_profile, split_names
+    from irlang.commands.cases import load_case, targets_for
+    from irlang.commands.loading import load_profile
     from irlang.diagnostics import fail
     from irlang.diff import training
     from irlang.diff.runner import Session
     from irlang.diff.stages import by_calls
     from irlang.diff.verdict import FINDINGS
-    from irlang.lower.target import usual
 
     grad = grad or optimizer is not None
     case = load_case(file, given, bind, model, seed, grad)
@@ -65,8 +64,8 @@ def command(
         raise fail("usage.optimizer", "steps of what? --optimizer names it")
     if grad and case.graph.loss is None:
         raise fail("usage.loss", "the model has no loss, so that there are no gradients")
-    installed = ",".join(usual())
-    with Session(split_names(targets, installed), accepted=load_profile(profile)) as session:
+    names = targets_for(file, targets)
+    with Session(names, accepted=load_profile(profile)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]
         if outcome.refusal is not None:

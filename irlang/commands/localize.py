@@ -41,15 +41,14 @@ def command(
     form: str,
 ) -> int:
     """Say which operator makes targets disagree, by its own inputs and by substitution."""
-    from irlang.commands.cases import load_case
-    from irlang.commands.loading import load_profile, split_names
+    from irlang.commands.cases import load_case, targets_for
+    from irlang.commands.loading import load_profile
     from irlang.diff.runner import Session
-    from irlang.lower.target import usual
 
     sizes = [text for text in bind if text.partition("=")[2].isdigit()]
     calls = [text for text in bind if text not in sizes]
     case = load_case(file, given, sizes, model, seed, grad)
-    names = split_names(targets, ",".join(usual()))
+    names = targets_for(file, targets)
     with Session(names, accepted=load_profile(profile)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]

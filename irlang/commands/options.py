@@ -21,7 +21,10 @@ class Targets(click.ParamType[str]):
 
 file = click.argument("file")
 targets = click.option(
-    "--targets", type=Targets(), metavar="A,B", help="Default: every installed target."
+    "--targets",
+    type=Targets(),
+    metavar="A,B",
+    help="Default: every installed target that is quick, and that of a finding.",
 )
 given = click.option(
     "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."

@@ -39,7 +39,7 @@ def command(
     form: str,
 ) -> int:
     """Make a model that targets disagree on as small as possible, its numbers round."""
-    from irlang.commands.cases import disagreeing, load_case
+    from irlang.commands.cases import disagreeing, load_case, targets_for
     from irlang.commands.loading import load_profile
     from irlang.diagnostics import fail
     from irlang.diff.localise import localise
@@ -52,7 +52,7 @@ def command(
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
     case = load_case(file, given, bind, model, seed, grad)
-    with Session(_names(targets), accepted=load_profile(profile)) as session:
+    with Session(targets_for(file, targets), accepted=load_profile(profile)) as session:
         found = disagreeing(session, case, grad)
         if found is None:
             none = "no target disagrees with the oracle: there is nothing to reduce"
@@ -93,10 +93,3 @@ def command(
 
 
 _SHOWN = 64  # elements of an input that are printed
-
-
-def _names(targets: str | None) -> list[str]:
-    from irlang.commands.loading import split_names
-    from irlang.lower.target import usual
-
-    return split_names(targets, ",".join(usual()))

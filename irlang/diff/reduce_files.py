@@ -26,7 +26,7 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Initial, Param, Port
 from irlang.graph_text import spelled, to_ast
 from irlang.interp.values import beyond
-from irlang.lower.manner import USUAL, Manner
+from irlang.lower.manner import Manner
 from irlang.parser.printer import print_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -128,14 +128,25 @@ def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:
 
 def manner_of(path: Path) -> Manner:
     """The manner in which a `.nnir` file says that it is to be written."""
+    lines = _comments(path)
+    turns = [found[1] for line in lines if (found := re.fullmatch(rf"# {_TURN}(\d{{1,4}})", line))]
+    return Manner(f"# {_BOLD}" in lines, int(turns[0]) if turns else 0)
+
+
+def target_of(path: Path) -> str | None:
+    """The target that the first line of a finding names; None of other files."""
+    told = re.match(r"# [a-z]+: (\S+), ", next(iter(_comments(path)), ""))
+    return told[1] if told else None
+
+
+def _comments(path: Path) -> list[str]:
+    """The comments that a file begins with."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD).decode("utf-8", "replace")
     except OSError:  # it is told when it is read as a model
-        return USUAL
-    lines = list(itertools.takewhile(lambda line: line.startswith("#"), head.splitlines()))
-    turns = [found[1] for line in lines if (found := re.fullmatch(rf"# {_TURN}(\d{{1,4}})", line))]
-    return Manner(f"# {_BOLD}" in lines, int(turns[0]) if turns else 0)
+        return []
+    return list(itertools.takewhile(lambda line: line.startswith("#"), head.splitlines()))
 
 
 def load_beside(path: Path) -> dict[str, Array]:
