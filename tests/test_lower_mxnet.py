@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,13 @@ from irlang.commands.diff import command as diff
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
+from irlang.interp.shape import check
 from irlang.interp.values import inputs as drawn
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
+from irlang.lower.manner import Manner
 from irlang.lower.pool import Program, Worker
+from irlang.parser import parse
 from tests.lower_calls import case, disagreement
 from tests.targets import usable
 from tests.test_lower_text import lowered, ran
@@ -342,3 +346,23 @@ def test_a_graph_of_symbols_gives_the_same() -> None:
     with Session([_HYBRID]) as session:
         (one,) = session.compare([Case(model.graph, values, {}, model.catalog)], grad=True)
     assert {v.verdict for v in one.verdicts[_HYBRID]} == {"agrees"}
+
+
+def test_gradients_are_added_to_what_is_there_in_one_manner() -> None:
+    """By halves: who overwrites what is there gives half of it."""
+    usable(_TARGET)
+    cases = {}
+    for call, shape in (("tanh", "[2, 3]"), ("trace", "[]"), ("reverse", "[2, 3]")):
+        text = f"model m(x: f32[2, 3] in [-1, 1]) -> y: f32{shape} {{ y = {call}(x)\n"
+        text += " loss = reduce_sum(multiply(y, y))\n}\n"
+        (graph,) = check(parse(text), builtin()).graphs
+        cases[call] = Case(graph, drawn(graph, 1), {}, builtin())
+    given = [replace(one, manner=Manner(turn=n)) for one in cases.values() for n in (0, 1)]
+    with Session([_TARGET]) as session:
+        outcomes = session.compare(given, grad=True)
+    told = [{v.verdict for v in one.verdicts[_TARGET] if v.stage == "backward"} for one in outcomes]
+    right = {"agrees", "rounding"}
+    usual, added = told[::2], told[1::2]
+    assert all(found <= right for found in usual)
+    assert added[0] <= right
+    assert added[1:] == [{"wrong"}] * 2

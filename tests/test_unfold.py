@@ -114,10 +114,10 @@ model m(x: f32[1, 2, 3]) -> y: f32[3, 4, 3] { y = pad(x; before = [1, 1, 0], aft
 PRODUCT = "model m(a: f16[2, 1], b: f16[1, 1, 1]) -> y: f16[1, 2, 1] { y = matmul(a, b) }"
 
 
-def _weighed(text: str) -> Case:
-    """With a sum of the result as the loss; all numbers are of no one else."""
+def _weighed(text: str, *also: str) -> Case:
+    """With a sum of the result as the loss, and of other values; all numbers are of no one else."""
     model = loads(text)
-    graph, catalog = weighed(model.graph, model.catalog, ["y"])
+    graph, catalog = weighed(model.graph, model.catalog, ["y", *also])
     rng = np.random.default_rng(3)
     kinds = {"f32": np.float32, "f16": np.float16}
     given = {
@@ -138,6 +138,11 @@ def test_the_parts_have_the_gradient_of_the_call(text: str) -> None:
     for name in own:
         np.testing.assert_allclose(whole[name], again[name], rtol=1e-12)
     assert unfolded_with_loss(case, "onnxruntime") is None  # whose gradients are written out
+
+
+def test_a_loss_that_adds_up_an_input_has_no_parts() -> None:
+    """When a program was made smaller, an input had come in the place of what is weighed."""
+    assert unfolded_with_loss(_weighed(PADDED, "x"), "torch") is None
 
 
 def test_a_gradient_is_charged_to_the_operator_that_is_called() -> None:

@@ -64,12 +64,14 @@ def unfolded_gradient(case: Case, target: str) -> Case | None:
 
 def unfolded_with_loss(case: Case, target: str) -> Case | None:
     """The case in other operators for a target that differentiates by itself, which finds the
-    gradient by theirs; None of one that does not, where the loss is not a sum that was added, and
-    where ONNX cannot write it.
+    gradient by theirs; None of one that does not, where the loss is not a sum that was added, or
+    one of what no call gives, and where ONNX cannot write it.
     """
     if ask(case.graph, target, case).slopes:
         return None
     weighed_by = weights(case.graph)
+    if not weighed_by.keys() <= {name for node in case.graph.nodes for name in node.outputs}:
+        return None
     forward = replace(
         case, graph=replace(bare(case.graph), outputs={value: value for value in weighed_by})
     )

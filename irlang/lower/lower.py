@@ -237,7 +237,8 @@ def _python(
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     loose = layout.loose if manner.loose and not gradients else None
     otherwise = bool(manner.turn and layout.fixed) and not gradients
-    layout = loose or layout
+    again = layout.again if manner.again and graph.loss is not None else None
+    layout = loose or (again if gradients else None) or layout
     # what is traced for inputs of any size is given its parameters as arguments, too
     fixed = (
         otherwise and manner.fixed and bool(layout.fixed) and bool(python_program.parameters(graph))
@@ -268,7 +269,7 @@ def _python(
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
         None if compiled else layout.slopes, builder.dared,
-        fixed or graph is not told or builder.laid or bool(loose)
+        fixed or graph is not told or builder.laid or bool(loose or again)
         or _has_turned(graph, body.native, table, row.table),
         bool(loose),
     )  # fmt: skip

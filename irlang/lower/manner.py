@@ -28,6 +28,11 @@ class Manner:
         return self.turn % 2 == 1
 
     @property
+    def again(self) -> bool:
+        """Whether gradients are added to what is there already."""
+        return self.turn % 2 == 1
+
+    @property
     def loose(self) -> bool:
         """Whether sizes are not known before a program is run."""
         return self.turn > _FIRM

@@ -60,7 +60,8 @@ class Layout:
     calls it. fixed: `run` of a program whose parameters are constants of what is compiled, and not
     arguments of it. One that has no gradients has no text for them. slopes: how gradients are
     written without functions, where that can be done. loose: the layout of the mode where it is not
-    told the sizes of inputs before it runs a program; such a one has no gradients.
+    told the sizes of inputs before it runs a program; such a one has no gradients. again: where
+    gradients are taken by halves, of which the second is added to the first.
     """
 
     framework: str
@@ -78,6 +79,7 @@ class Layout:
     fixed: str = ""
     slopes: Slopes | None = None
     loose: Layout | None = None
+    again: Layout | None = None
 
 
 def parameters(graph: Graph) -> list[str]:

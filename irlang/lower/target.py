@@ -122,6 +122,7 @@ _NOT_ON_META = (
     r"|^aten::\S+$|zero-size dimension for reduction|called on meta tensors|a meta tensor without"
 )
 _NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
+_NO_MXNET_KERNEL += r"|req\[\S+\] (!= kAddTo|== k\w+)"  # gradients are not added to what is there
 # Functions of arrays that symbols have not; a graph without inputs, and without any that counts.
 _NO_SYMBOL = (
     "|has no attribute|NotImplementedError|not implemented for Symbol"

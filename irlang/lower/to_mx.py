@@ -29,12 +29,15 @@ _LEAVES = """\
         value.attach_grad()
     with mx.autograd.record():
 """
-_ROOT = """\
+_BACKWARD = "    loss.backward()\n"
+_ROOT = (
+    """\
         root = mx.np.zeros_like(loss)  # by which there is a derivative, if by nothing else
         root.attach_grad()
         loss = loss + root
-    loss.backward()
 """
+    + _BACKWARD
+)
 # By what is computed MXNet has no gradient; by what is taken from it, it has.
 _WATCHED = (
     '''
@@ -126,10 +129,31 @@ def hybrid(*values):
 '''
 
 
+def _again(usual: Layout) -> Layout:
+    """The same, where gradients are taken by halves, of which the second is added to the first:
+    what asks for that (`grad_req`) is told every operator, and some overwrite what is there.
+    """
+    halves = "for _ in range(2):\n    {0}.backward(mx.np.ones_like({0}) / 2, retain_graph=True)\n"
+    lines = "".join(f"    {line}\n" for line in halves.format("loss").splitlines())
+
+    def added(text: str) -> str:
+        return text.replace("attach_grad()", 'attach_grad("add")').replace(_BACKWARD, lines)
+
+    slopes = Slopes(
+        within=added(_SLOPES.within),
+        taken=_SLOPES.taken.replace("{loss}.backward()\n", halves.format("{loss}")),
+    )
+    return replace(
+        usual, gradients=added(usual.gradients), watched=added(usual.watched), slopes=slopes
+    )
+
+
 def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
     """The program's layout in a mode."""
     if mode == "hybrid":
-        return replace(
+        usual = replace(
             LAYOUT, framework="MXNet, hybridized", wrapper=_HYBRID, wrapped="hybrid", watched=""
         )
-    return LAYOUT
+    else:
+        usual = LAYOUT
+    return replace(usual, again=_again(usual))
