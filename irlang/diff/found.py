@@ -34,7 +34,8 @@ class Found:
     shows it again in a process that has run nothing else; tried: whether there was time for that.
     output: what the process has printed that was lost. words: in which other targets refuse an
     invalid one. functions: of the target that have ended the process of an invalid one, which may
-    be several for one operator. signature: what makes two findings one.
+    be several for one operator. subject: of an invalid one, the input whose axes are not what the
+    signature of its operator says. signature: what makes two findings one.
     """
 
     seed: int
@@ -59,6 +60,7 @@ class Found:
     output: str = ""
     words: dict[str, str] = field(default_factory=dict)
     functions: str = ""
+    subject: str = ""
 
     @property
     def cause(self) -> str:
@@ -84,7 +86,7 @@ class Found:
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
-            pattern = ["invalid", self.requirement, *pattern]
+            pattern = ["invalid", self.requirement, *([self.subject] if self.subject else pattern)]
             pattern += [self.functions] if self.functions else []
         said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
         if self.cause:

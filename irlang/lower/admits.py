@@ -222,7 +222,6 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "onnx": {
         "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
-        "hard_shrink": {"threshold": "Shrink: lambd is any number; x below -lambd comes first"},
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
         "broadcast_to": {"fits": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),
