@@ -94,7 +94,7 @@ def _judged(
     """The verdict on a gradient that is NaN where nothing is known of it."""
     name = verdict.name.removeprefix("d_")
     node = _own(graph, case, name, verdict.target)
-    if node is None:
+    if node is None or not _is_finite(case, node):
         return verdict
     is_function = case.edge and is_pointwise(node.expansion(case.catalog))
     near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
@@ -168,6 +168,14 @@ def _own(graph: Graph, case: Case, name: str, target: str) -> Node | None:
     if not differentiates(target) or own_program(graph, node, target, case) is None:
         return None
     return node if len(_formals(node, name)) == 1 else None
+
+
+def _is_finite(case: Case, node: Node) -> bool:
+    """Whether all that a call is fed with are finite numbers: of a weight that is infinite, and of
+    what it is multiplied with, nobody asks for slopes.
+    """
+    reals = (np.asarray(case.values[name]) for name in node.operands())
+    return all(np.isfinite(array).all() for array in reals if array.dtype.kind not in "iub")
 
 
 def _formals(node: Node, name: str) -> list[str]:

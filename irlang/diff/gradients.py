@@ -16,7 +16,14 @@ from functools import partial
 import numpy as np
 
 from irlang import ast
-from irlang.adjoint_graph import GradientGraph, Pullback, gradient_graph, prepare, split
+from irlang.adjoint_graph import (
+    GradientGraph,
+    Pullback,
+    free_prefix,
+    gradient_graph,
+    prepare,
+    split,
+)
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
@@ -152,7 +159,7 @@ def pulled_by_call(
                 continue  # by a weight it is a value, which comes out otherwise without gradients
             if node.forward.expansion(case.catalog).is_open:
                 continue
-            unknown = _left_open(judged, node, node.forward, fed)
+            unknown = _left_open(judged, node, node.forward, fed, given)
             rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         verdicts = with_totals(verdicts, given, partial(pulled.call, at, fed))
@@ -197,10 +204,21 @@ def _at_pole(verdict: Verdict) -> bool:
 
 
 def _left_open(
-    case: Case, node: Pullback, forward: Node, fed: Mapping[str, Array]
+    case: Case,
+    node: Pullback,
+    forward: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """By gradient: where it may hang on what the call whose gradient it is leaves open."""
+    """By gradient: where it may hang on what the call whose gradient it is leaves open, or on what
+    that gives that is no finite number.
+    """
     expansion = forward.expansion(case.catalog)
     balls = {f: Ball(load(case.graph.values[n], fed[n])) for f, n in forward.feeds().items()}
     masks = left_open(node.equations.inputs, expansion, balls)
+    prefix = free_prefix(expansion.tensors)
+    for formal, name in forward.results().items():
+        if name in given and prefix + formal in node.equations.inputs:
+            nothing = ~np.isfinite(load(case.graph.values[name], given[name]))
+            masks[prefix + formal] = masks.get(prefix + formal, False) | nothing
     return {name: hanging(expansion, masks, formal) for formal, name in node.results().items()}

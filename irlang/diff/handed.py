@@ -131,9 +131,8 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
-    if not all(other is None or says(other) != text for other in others):
-        return False
-    if isinstance(one.changed, SetAttr) and _is_untold(one, text, target, programs):
+    same = any(other is not None and says(other) == text for other in others)
+    if same or _is_untold(one, text, target, programs):
         return False
     return one.added or not _is_gone_untold(one, text, target, programs)
 
@@ -160,7 +159,7 @@ def _is_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:
     the target says the same where the attribute is left out.
     """
     node, name = one.graph.nodes[0], _changed(one)
-    if pattern(node.op).attrs[name].default is None:
+    if not isinstance(one.changed, SetAttr) or pattern(node.op).attrs[name].default is None:
         return False
     graph = unsaid(one, (name,))
     lowered = programs.own(target, graph) if graph is not None else None

@@ -222,6 +222,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "onnx": {
         "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
+        "power": {"exponent": "Pow: whole numbers to the power of any whole number"},
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
         "broadcast_to": {"fits": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),

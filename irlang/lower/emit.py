@@ -85,13 +85,9 @@ def spell(
                 if _is_ordinary(node, values, one.spelling.startswith(hollow), lone)
                 and not (sloped and _both(node, one))
             ]
-            constant: list[str] = []
-            own, lacking, results = False, "", dict[str, Value]()
-            for alike in _alike(fitting):
-                fed, constant = _detached(node, alike[0], catalog, values, detach)
-                results, own, lacking = _spell(node, builder, alike, fed, used)
-                if own or lacking:
-                    break
+            results, own, constant, lacking = _by_words(
+                node, builder, fitting, catalog, values, used, detach
+            )
             if not own:  # its definition has all derivatives
                 results = _defined(node, builder, catalog, values, sloped, whole, lacking)
             if blunt and detach is not None:
@@ -148,6 +144,26 @@ def _detached(
         return values, []
     fed = {**values, **{name: detach(values[name]) for name in named.values()}}
     return fed, [v for f, v in named.items() if _has_slope(node, catalog, f)]
+
+
+def _by_words(
+    node: Node,
+    builder: Builder,
+    words: Sequence[Native],
+    catalog: Catalog,
+    values: Mapping[str, Value],
+    used: frozenset[str],
+    detach: Callable[[Value], Value] | None,
+) -> tuple[dict[str, Value], bool, list[str], str]:
+    """The results by the first word that serves, whether one does, the values by which that has no
+    derivative though the definition has one, and why the target has no kernel where it says so.
+    """
+    for alike in _alike(words):
+        fed, constant = _detached(node, alike[0], catalog, values, detach)
+        results, own, lacking = _spell(node, builder, alike, fed, used)
+        if own or lacking:
+            return results, own, constant, lacking
+    return {}, False, [], ""
 
 
 def _alike(words: Sequence[Native]) -> Iterator[list[Native]]:

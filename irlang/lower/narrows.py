@@ -127,6 +127,23 @@ _OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set i
 # The same of what is taken without a word, but of which nothing is promised.
 _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "tf": {
+        "bit_shift": (
+            (
+                "width",
+                "all(s.. < S..) 0 <= b[s..] < bits(T)",
+                "tf.bitwise.left_shift: below 0, or by the width, it is implementation defined",
+            ),
+        ),
+        **dict.fromkeys(
+            ("gammainc", "gammaincc"),
+            (
+                (
+                    "zeros",
+                    "all(s.. < S..) a[s..] != 0 or x[s..] != 0",
+                    "tf.math.igamma: a quotient of integrals, of which there are none of 0 and 0",
+                ),
+            ),
+        ),
         "sparse_dense_arithmetic": (
             (
                 "divisors",
