@@ -76,11 +76,22 @@ def _spilled(
         slopes = within(slopes, graph)
     for name in own:
         value = graph.outputs.get(name)
+        if value and _keeps_more(graph, values, value):
+            continue
         info = graph.values[value or name.removeprefix("d_")]
         ball = values[value] if value else slopes[name.removeprefix("d_")]
         verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
+
+
+def _keeps_more(graph: Graph, values: Mapping[str, Ball], value: str) -> bool:
+    """Whether the call of a result has another one that its type has no room for, as an optimizer's
+    sum of squares: what follows is made of that as it is kept.
+    """
+    node = maker(graph, value)
+    others = (name for name in node.outputs if name != value) if node is not None else ()
+    return any(np.isinf(values[name].bound).any() for name in others if name in values)
 
 
 def within(found: Mapping[str, Ball], graph: Graph) -> dict[str, Ball]:
