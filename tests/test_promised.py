@@ -71,6 +71,8 @@ def test_tensorflow_promises_nothing_of_two_zeros_and_of_far_shifts(
     """PyTorch documents the first to be NaN."""
     zeros = {"a": np.zeros(2), "x": np.array([0, 1])}
     assert bool(_said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, **zeros)) == free
+    below = {"a": -np.ones(2), "x": np.zeros(2)}
+    assert bool(_said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, **below)) == free
     assert not _said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, a=np.ones(2), x=np.zeros(2))
     made = case("a: i32[1], b: i32[1]", "bit_shift(a, b)")
     for by in (-1, 31, 32):

@@ -16,7 +16,7 @@ definition tells its cases apart. A number that is outside of both is as wrong a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from irlang.lower.lower import differentiates
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
 AT_KINKS = "between the slopes on either side"
+BY_ARMS = "through a call that is written by its definition"
 _OF_NUMBERS = frozenset({"wrong", "inaccurate", "edge"})
 _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
@@ -81,6 +82,29 @@ def with_flat(
                 verdict = _judged(graph, case, balls, given, verdict, open_ & np.isnan(got))
         judged.append(verdict)
     return judged
+
+
+def without_arms(graph: Graph, native: Collection[str], found: list[Verdict]) -> list[Verdict]:
+    """The verdicts; `unstable` of a gradient that is NaN where it comes through a call that is
+    written by its definition. A choice hands 0 to the arm that it does not take, and what is
+    infinite there makes NaN of it: that is how the call is written, and no operator is wrong.
+
+    native: the calls for which the target, which differentiates, has an operator of its own.
+    """
+    composed = {n for node in graph.nodes if node.name not in native for n in node.operands()}
+    return [
+        Verdict(v.name, v.target, "unstable", message=BY_ARMS, stage=v.stage)
+        if v.verdict in FINDINGS and is_lost(v) and v.name.removeprefix("d_") in composed
+        else v
+        for v in found
+    ]
+
+
+def is_lost(verdict: Verdict) -> bool:
+    """Whether a gradient that is a number is none."""
+    known = verdict.expected is not None and verdict.got is not None
+    backward = verdict.stage == "backward" or verdict.name.startswith("d_")
+    return bool(backward and known and np.isfinite(verdict.expected) and np.isnan(verdict.got))
 
 
 def _judged(

@@ -27,6 +27,7 @@ from irlang.adjoint_graph import (
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
+from irlang.diff.flat import is_lost
 from irlang.diff.totals import with_totals
 from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import is_added
@@ -163,7 +164,16 @@ def pulled_by_call(
             rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         verdicts = with_totals(verdicts, given, partial(pulled.call, at, fed))
-        yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
+        yield node, _held(verdicts, node, lowered), judged, fed
+
+
+def _held(verdicts: list[Verdict], node: Pullback, lowered: Lowered) -> list[Verdict]:
+    """The verdicts but for those at poles, and on what a call that is written by its definition has
+    lost (see `without_arms`).
+    """
+    composed = node.forward is not None and node.forward.name not in lowered.native
+    lost = bool(lowered.gradients) and composed
+    return [v for v in verdicts if not _at_pole(v) and not (lost and is_lost(v))]
 
 
 @dataclass(slots=True)

@@ -107,6 +107,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
         "polygamma": {"order": "tf.math.polygamma: a is real, and the result may be NaN"},
         "split": {"sizes": "tf.raw_ops.SplitV: one size may be -1, for what is left"},
+        "isclose": {"tolerance": "tf.experimental.numpy.isclose as numpy.isclose: any tolerances"},
         "stft": {"fft_length": "tf.signal.rfft: an inner dimension that is longer is cropped"},
         "slice_update": {"begin": "tf.strided_slice: a beginning below 0 counts from the end"},
         "ftrl": dict.fromkeys(

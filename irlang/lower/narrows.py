@@ -139,8 +139,8 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
             (
                 (
                     "zeros",
-                    "all(s.. < S..) a[s..] != 0 or x[s..] != 0",
-                    "tf.math.igamma: a quotient of integrals, of which there are none of 0 and 0",
+                    "all(s.. < S..) not a[s..] < 0 and (a[s..] != 0 or x[s..] != 0)",
+                    "tf.math.igamma: a quotient of integrals, of which a is above 0",
                 ),
             ),
         ),
