@@ -16,6 +16,7 @@ definition tells its cases apart. A number that is outside of both is as wrong a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -102,9 +103,10 @@ def without_arms(graph: Graph, native: Collection[str], found: list[Verdict]) ->
 
 def is_lost(verdict: Verdict) -> bool:
     """Whether a gradient that is a number is none."""
-    known = verdict.expected is not None and verdict.got is not None
+    if verdict.expected is None or verdict.got is None:
+        return False
     backward = verdict.stage == "backward" or verdict.name.startswith("d_")
-    return bool(backward and known and np.isfinite(verdict.expected) and np.isnan(verdict.got))
+    return backward and math.isfinite(verdict.expected) and math.isnan(verdict.got)
 
 
 def _judged(
