@@ -81,3 +81,13 @@ def test_tensorflow_promises_nothing_of_two_zeros_and_of_far_shifts(
         assert whole.balls is not None
         said = ruled_out(made.graph, whole, whole.balls, target)
         assert bool(said) == (free and by != 31)
+
+
+@pytest.mark.parametrize(("second", "free"), [(2, True), (1, False)])
+def test_pytorch_promises_nothing_of_repeated_places(second: int, free: bool) -> None:
+    made = case("x: f32[1, 1, 1, 2], i: i64[1, 1, 1, 2]", "max_unpool(x, i; size = [2, 2])")
+    fed = {"x": np.ones((1, 1, 1, 2), np.float32), "i": np.array([[[[2, second]]]])}
+    whole = with_balls(Case(made.graph, fed, {}, builtin()))
+    assert whole.balls is not None
+    assert bool(ruled_out(made.graph, whole, whole.balls, "torch")) == free
+    assert not ruled_out(made.graph, whole, whole.balls, "onnxruntime")

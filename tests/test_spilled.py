@@ -129,3 +129,24 @@ def test_what_a_call_keeps_is_not_on_the_way(
     assert verdict.verdict == "unstable"
     (told,) = with_spilled(graph, one, "tf", {name: ball}, {name: array}, [verdict])
     assert (told.message == ON_THE_WAY) == said
+
+
+@pytest.mark.parametrize(
+    ("call", "fed"),
+    [
+        ("add_n(x, z, w)", (-3e38, -3e38, 3e38)),  # from the left it is infinite on the way
+        ("average_n(x, z)", (-3e38, -3e38)),
+    ],
+)
+def test_sums_of_several_tensors_are_no_functions(call: str, fed: tuple[float, ...]) -> None:
+    usable("onnxruntime")
+    names = ("x", "z", "w")[: len(fed)]
+    graph = case(", ".join(f"{name}: f32[1]" for name in names), call).graph
+    values = {n: np.full(1, a, np.float32) for n, a in zip(names, fed, strict=True)}
+    one = Case(graph, values, {}, builtin(), edge=True)
+    ((name, value),) = graph.outputs.items()
+    ball = balls(graph, values, builtin(), precision(graph))[value]
+    array = np.full(1, -np.inf, np.float32)
+    verdict = judge(name, "onnxruntime", graph.values[value], ball, array)
+    known, got = {name: ball}, {name: array}
+    assert with_spilled(graph, one, "onnxruntime", known, got, [verdict]) == [verdict]

@@ -6,8 +6,8 @@ slope is 1e-20, and an operator of the target's own was to give that. If it give
 its formula loses what the type could hold: it is `inaccurate`, never `wrong`.
 
 That is asked of functions alone, which go element by element: that the sum of a mean overflows is
-what everybody has settled for. And of values at the edges of their types: elsewhere what overflows,
-as squares in f16 do, mostly is settled for, too.
+what everybody has settled for, be it of elements or of several tensors. And of values at the edges
+of their types: elsewhere what overflows, as squares in f16 do, mostly is settled for, too.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def _call(graph: Graph, case: Case, name: str) -> Node | None:
     value = graph.outputs.get(name)
     node = reader(graph, name.removeprefix("d_")) if value is None else maker(graph, value)
     if node is None or not is_given(node, case):
+        return None
+    if any(isinstance(value, tuple) for value in node.inputs.values()):
         return None
     return node if is_pointwise(node.expansion(case.catalog)) else None
 

@@ -124,8 +124,19 @@ _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e
 
 _OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set is undefined"),)
 
+_PLACES = "all(n < N, c < C, o.. < O..)"
+
 # The same of what is taken without a word, but of which nothing is promised.
 _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "torch": {
+        "max_unpool": (
+            (
+                "distinct",
+                f"{_PLACES} count(p.. < O.. | indices[n, c, p..] == indices[n, c, o..]) == 1",
+                "nn.MaxUnpool2d: what repeated indices give may be nondeterministic",
+            ),
+        ),
+    },
     "tf": {
         "bit_shift": (
             (
