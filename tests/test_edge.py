@@ -21,13 +21,14 @@ from irlang.gen.build import generate
 from irlang.gen.edge import with_edges, with_edges_apart
 from irlang.graph import Graph, Port
 from irlang.instance import instantiate
-from irlang.interp import rounding
+from irlang.interp import program, rounding
 from irlang.interp.balls import Ball
 from irlang.interp.first_order import FirstOrder
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, given_ball
 from irlang.interp.values import initial_values, inputs
 from irlang.scalar import SCALARS
+from tests import lower_calls
 from tests.lower_calls import case
 
 
@@ -202,6 +203,16 @@ def test_one_exponent_for_all_is_an_exponent_like_others() -> None:
     several = SCALARS["pow"].numpy(base, np.full(4, 0.5))
     assert one.tolist() == several.tolist() == [np.inf, 0.0, np.inf, 0.5]
     assert not np.signbit(one[1])
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.0, NAN), (NAN, 0.0), (1.0, NAN), (NAN, NAN)])
+def test_a_hypotenuse_beside_nan_is_nan(a: float, b: float) -> None:
+    """But for an infinite one, which is infinite whatever the other is."""
+    made = lower_calls.case("a: f32[1], b: f32[1]", "hypot(a, b)")
+    for one, other, right in ((a, b, NAN), (np.inf, b, np.inf), (a, -np.inf, np.inf)):
+        fed = {"a": np.full(1, one, np.float32), "b": np.full(1, other, np.float32)}
+        (value,) = (program.run(made.graph, fed, builtin())[n] for n in made.graph.outputs.values())
+        assert np.array_equal(value, [right], equal_nan=True)
 
 
 @pytest.mark.parametrize("size", [2, 4096])  # the second is computed by a compiled kernel

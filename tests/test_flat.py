@@ -17,7 +17,8 @@ from irlang.diff.finding import find
 from irlang.diff.flat import SLOPES, told, with_flat
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
-from irlang.diff.verdict import Verdict, judge
+from irlang.diff.stages import by_calls
+from irlang.diff.verdict import FINDINGS, Verdict, judge
 from irlang.diff.weighing import differentiated
 from irlang.dtypes import DTYPES
 from irlang.interp.gradient import gradient_balls
@@ -187,3 +188,28 @@ def test_a_gradient_of_another_shape_is_told_as_that() -> None:
     values = [[1, 2], [3, 4], [5, 6]]
     assert _told("x: f32[3, 2]", "square(x)", "x", x=values).verdict == "agrees"
     assert _told("x: f32[3, 2]", "square(x)", "x", ones=1, x=values).verdict == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "by", "fed", "told"),
+    [
+        # of which PyTorch has none: where the last place is passed, the slope between two is no arm
+        ("x: f32[], p: f32[1], v: f32[1]", "interp(x, p, v)", "v",
+         {"x": 3e38, "p": [0], "v": [0]}, False),
+        ("a: f32[1], b: f32[1]", "hypot(a, b)", "a", {"a": [0], "b": [0]}, True),
+    ],
+)  # fmt: skip
+def test_arms_that_are_not_taken_are_held_against_nobody(
+    types: str, call: str, by: str, fed: dict[str, Any], told: bool
+) -> None:
+    graph, catalog = differentiated(case(types, call).graph, builtin())
+    values = {n: np.asarray(a, np.float32) for n, a in fed.items()}
+    rest = graph.inputs.keys() - values.keys()
+    values |= {n: np.ones(graph.values[n].shape, np.float32) for n in rest}
+    one = Case(graph, values, {}, catalog, edge=True)
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([one], grad=True)
+        assert np.isnan(outcome.results["torch"].gradients[by]).any()  # it is NaN all the same
+        (verdict,) = [v for v in outcome.verdicts["torch"] if v.name == f"d_{by}"]
+        assert (verdict.verdict in FINDINGS) == told
+        assert bool(by_calls(session, one, "torch", grad=True).found) == told

@@ -27,18 +27,19 @@ from irlang.commands.diff import command as diff
 from irlang.diff import gradients, runner
 from irlang.diff.apart import case_apart
 from irlang.diff.finding import find, find_gradient
-from irlang.diff.programs import trainable
+from irlang.diff.programs import trainable, with_balls
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
-from irlang.diff.verdict import FINDINGS
+from irlang.diff.verdict import FINDINGS, judge
 from irlang.diff.weighing import weighed
 from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.manner import Manner
 from irlang.parser import parse
 from tests.planted import FAULTS, planted
 from tests.targets import usable
@@ -440,6 +441,62 @@ def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> No
     assert found.pop("d_mean") == found.pop("d_var") == "unsupported"
     assert set(found) == {"y", "loss", "d_x", "d_s"}
     assert set(found.values()) <= {"agrees", "rounding"}
+
+
+def test_what_was_given_before_a_gradient_was_refused_is_judged_as_ever(session: Session) -> None:
+    """PyTorch adds the mean, times the scale, to a bias first, which its own arithmetic allows; and
+    refuses the gradient of a normalisation that has a bias and no scale.
+    """
+    case = drawn_case("""
+model m(x: f32[6, 6, 4], b: f32[6], w: f32[6, 6, 4]) -> y: f32[6, 6, 4] {
+  y = group_norm(x; beta = b, groups = 3)
+  loss = reduce_sum(multiply(y, w))
+}""")
+    for seed in (2, 9, 10):
+        x = np.random.default_rng(seed).normal(size=(6, 6, 4)).astype(np.float32)
+        fed = {"x": x, "b": np.full(6, 89.07, np.float32), "w": np.ones((6, 6, 4), np.float32)}
+        made = dataclasses.replace(case, inputs=fed, balls=None)
+        (outcome,) = session.compare([made], grad=True)
+        verdicts, balls = outcome.verdicts["torch"], with_balls(made).balls
+        assert {v.verdict for v in verdicts if v.stage == "backward"} == {"refused"}
+        assert {v.verdict for v in verdicts if v.stage != "backward"} <= {"agrees", "rounding"}
+        assert balls is not None
+        got = outcome.results["torch"].outputs["y"]
+        plain = judge("y", "torch", made.graph.values["y"], balls["y"], got)
+        assert plain.verdict == "inaccurate"  # in any order of evaluation, but not in its own
+
+
+def test_a_word_without_derivatives_is_not_differentiated() -> None:
+    """A variable is made of x: nothing flows back to that, whichever word has its turn."""
+    text = """
+model m(x: f32[3, 1], ids: i64[2, 1], u: f32[2, 1]) -> y: f32[3, 1] {
+  y = scatter_nd(x, ids, u)
+  loss = reduce_sum(y)
+}"""
+    (graph,) = check(parse(f"nnir 1\n{text}"), builtin()).graphs
+    said = {}
+    for turn in range(12):
+        made = lower(graph, "tf", builtin(), {}, grad=True, manner=Manner(turn=turn))
+        assert isinstance(made.code, str)
+        assert ("ResourceScatterNd" in made.code) == ({"x", "u"} <= made.constant.keys())
+        said[bool(made.constant)] = turn
+    assert len(said) == 2  # of each kind there is one
+
+
+@pytest.mark.parametrize(("x", "judged"), [(-1.0, False), (0.5, True)])
+def test_there_is_no_slope_where_a_result_is_infinite(
+    session: Session, x: float, judged: bool
+) -> None:
+    """The definition has -inf below 0, and 0 for the slope of that; PyTorch has NaN."""
+    case = drawn_case("model m(x: f32[2]) -> y: f32[2] {\n  y = entr(x)\n  loss = reduce_sum(y)\n}")
+    made = dataclasses.replace(
+        case, inputs={"x": np.array([x, 0.25], np.float32)}, balls=None, edge=True
+    )
+    verdicts = session.compare([made], grad=True)[0].verdicts["torch"]
+    (slope,) = [v for v in verdicts if v.name == "d_x"]
+    assert (slope.verdict in ("agrees", "rounding")) == judged
+    assert slope.verdict not in FINDINGS
+    assert not by_calls(session, made, "torch", grad=True).found
 
 
 def test_what_has_no_slope_needs_no_derivative(session: Session) -> None:

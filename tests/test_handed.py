@@ -32,6 +32,7 @@ from irlang.interp.values import inputs
 from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, numbers, says, takes_as_it_is
 from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.manner import Manner
 from irlang.lower.narrows import narrower
 from irlang.parser import parse
 from tests.spoilt_calls import SEEDS, wanted_of
@@ -640,3 +641,24 @@ def test_a_tensor_without_axes_beside_one_with_one_is_as_good_in_pytorch() -> No
                 tried += 1
                 assert not is_handed_over(one, own, "torch", programs)
     assert tried
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_list_of_ones_too_many_is_not_told(turn: int) -> None:
+    """Steps of one are usual: nothing is said of them, however many there are. With channels last
+    in memory there are other ones in the program, which are not them.
+    """
+    text = "model m(x: f32[1, 4, 4], w: f32[1, 4, 1]) -> y: f32[1, 1, 4] { y = conv(x, w) }"
+    graph = check(parse(text), builtin()).graphs[0]
+    node, types = graph.nodes[0], types_of(graph)
+    for ones in ((1, 1), (2, 2)):
+        attrs = {**node.attrs, "stride": ones}
+        instance = judge(node.op, types, attrs)
+        assert instance is not None
+        assert instance.faults
+        one = spoilt_call(node, graph, {}, SetAttr("stride", ones), instance, types, attrs)
+        programs = Programs(builtin(), Manner(turn=turn))
+        assert programs.has("torch", one.graph)
+        lowered = programs.own("torch", one.graph)
+        assert lowered is not None
+        assert is_handed_over(one, lowered, "torch", programs) == (ones == (2, 2))

@@ -10,16 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from irlang.catalog import builtin
 from irlang.diff import answers, breach, handed, invalid
+from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.cause import LONG
 from irlang.diff.finding import find_accepted
+from irlang.diff.found import Found
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.invalid import (
     _documents,
@@ -31,11 +33,12 @@ from irlang.diff.report_issue import issue
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import Session
 from irlang.diff.seen import Symptom
+from irlang.diff.verdict import Verdict
 from irlang.gen.changes import (
     Resize,
 )  # fmt: skip
 from irlang.gen.fed import fed
-from irlang.gen.moves import SetAttr
+from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import OPEN, RULED_OUT, Spoilt
 from irlang.graph import Graph
@@ -45,6 +48,7 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.signature import Fault
+from tests.lower_calls import case
 from tests.spoilt_calls import SEEDS, text_of, wanted_of
 from tests.targets import usable
 
@@ -280,7 +284,7 @@ def test_what_is_accepted_is_known_by_what_it_breaks_and_not_run_again() -> None
         assert {(known[1], known[2], known[3]) for known in before} == {
             ("accepted", "softplus", "beta")
         }
-        assert find_accepted(session, found[0][1], found[0][0]).signature.endswith("beta beta")
+        assert find_accepted(session, found[0][1], found[0][0]).signature.endswith("invalid beta")
         again, counts = judge_invalid(session, builtin(), SEEDS[:12], ("softplus",), before=before)
         assert again == []
         assert not counts["torch"]["accepted"]
@@ -430,3 +434,33 @@ def test_the_end_of_a_process_is_told_of_every_function_of_an_operator() -> None
     assert not breach.has_ended("tf", one, {first}, "irfft")
     accepted = (breach.symptom_of_breach("tf", one, "accepted", f) for f in ("rfft", "irfft"))
     assert len(set(accepted)) == 1
+
+
+@pytest.mark.parametrize("verdict", ["accepted", "crash"])
+@pytest.mark.parametrize(
+    ("requirement", "names", "one"),
+    [
+        ("range", ("low", "high"), {"accepted"}),  # what is not looked at is that one requirement
+        ("beyond", ("low", "bins"), set()),  # of numbers beyond all sizes, each by itself
+    ],
+)
+def test_accepted_calls_that_break_one_requirement_are_one_finding(
+    requirement: str, names: tuple[str, ...], one: set[str], verdict: str
+) -> None:
+    made = Case(case("x: f32[2]", "histogram(x)").graph, {}, {}, builtin())
+    told = Verdict("y", "torch", cast("Any", verdict))
+    signatures = {
+        Found(1, "torch", told, "histogram", {name: "2"}, "1", made, made,
+              fault="there is nothing", requirement=requirement).signature
+        for name in names
+    }  # fmt: skip
+    assert (len(signatures) == 1) == (verdict in one)
+
+
+def test_what_has_axes_too_many_or_too_few_is_told_by_its_name() -> None:
+    """Where a target has one axis and the input two, it does not matter which was changed."""
+    made = [one for seed in SEEDS for one in spoils(builtin(), seed, ["kl_div"])]
+    ranks = [one for one in made if one.fault.code == "kl_div.target.rank"]
+    assert {one.changed.name for one in ranks if isinstance(one.changed, Retype)} >= {"log_probs"}
+    assert {breach.requirement_of(one) for one in ranks} == {"sizes"}
+    assert {breach.subject_of(one) for one in ranks} == {"target"}

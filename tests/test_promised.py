@@ -62,3 +62,32 @@ def test_there_is_no_verdict_on_what_is_documented_to_be_incorrect(
     with Session(("tf",)) as session:
         (outcome,) = session.compare([Case(graph, values, {}, catalog)], grad=True)
     assert {v.verdict for v in outcome.verdicts["tf"]} == {verdict}
+
+
+@pytest.mark.parametrize(("target", "free"), [("tf", True), ("tf:xla", True), ("torch", False)])
+def test_tensorflow_promises_nothing_of_two_zeros_and_of_far_shifts(
+    target: str, free: bool
+) -> None:
+    """PyTorch documents the first to be NaN."""
+    zeros = {"a": np.zeros(2), "x": np.array([0, 1])}
+    assert bool(_said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, **zeros)) == free
+    below = {"a": -np.ones(2), "x": np.zeros(2)}
+    assert bool(_said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, **below)) == free
+    assert not _said("a: f32[2], x: f32[2]", "gammainc(a, x)", target, a=np.ones(2), x=np.zeros(2))
+    made = case("a: i32[1], b: i32[1]", "bit_shift(a, b)")
+    for by in (-1, 31, 32):
+        fed = {"a": np.ones(1, np.int32), "b": np.full(1, by, np.int32)}
+        whole = with_balls(Case(made.graph, fed, {}, builtin()))
+        assert whole.balls is not None
+        said = ruled_out(made.graph, whole, whole.balls, target)
+        assert bool(said) == (free and by != 31)
+
+
+@pytest.mark.parametrize(("second", "free"), [(2, True), (1, False)])
+def test_pytorch_promises_nothing_of_repeated_places(second: int, free: bool) -> None:
+    made = case("x: f32[1, 1, 1, 2], i: i64[1, 1, 1, 2]", "max_unpool(x, i; size = [2, 2])")
+    fed = {"x": np.ones((1, 1, 1, 2), np.float32), "i": np.array([[[[2, second]]]])}
+    whole = with_balls(Case(made.graph, fed, {}, builtin()))
+    assert whole.balls is not None
+    assert bool(ruled_out(made.graph, whole, whole.balls, "torch")) == free
+    assert not ruled_out(made.graph, whole, whole.balls, "onnxruntime")

@@ -102,3 +102,51 @@ def test_a_slope_that_is_no_number_is_reported(target: str) -> None:
     (told,) = (v for v in outcome.verdicts[target] if v.name == "d_x")
     assert told.verdict == "inaccurate"
     assert told.message.startswith(SLOPES)
+
+
+@pytest.mark.parametrize(
+    ("call", "fed", "got", "said"),
+    [
+        # the sum of squares is kept, and infinite: what is divided by its root is 0
+        ("adagrad(x, g; lr = r)", {"x": 0, "g": 6e36, "r": 1}, 0.0, False),
+        # nothing that is kept is large
+        ("adadelta(x, g; step_square = s, lr = r, rho = 0)",
+         {"x": 3e38, "g": -1, "s": 2, "r": -3e38}, -np.inf, True),
+    ],
+)  # fmt: skip
+def test_what_a_call_keeps_is_not_on_the_way(
+    call: str, fed: dict[str, float], got: float, said: bool
+) -> None:
+    usable("tf")
+    types = ", ".join(f"{name}: f32[{'' if name == 'r' else 1}]" for name in fed)
+    graph = case(types, call).graph
+    values = {n: np.full(graph.values[n].shape, a, np.float32) for n, a in fed.items()}
+    one = Case(graph, values, {}, builtin(), edge=True)
+    (name, value), *_ = graph.outputs.items()
+    ball = balls(graph, values, builtin(), precision(graph))[value]
+    array = np.full(1, got, np.float32)
+    verdict = judge(name, "tf", graph.values[value], ball, array)
+    assert verdict.verdict == "unstable"
+    (told,) = with_spilled(graph, one, "tf", {name: ball}, {name: array}, [verdict])
+    assert (told.message == ON_THE_WAY) == said
+
+
+@pytest.mark.parametrize(
+    ("call", "fed"),
+    [
+        ("add_n(x, z, w)", (-3e38, -3e38, 3e38)),  # from the left it is infinite on the way
+        ("average_n(x, z)", (-3e38, -3e38)),
+    ],
+)
+def test_sums_of_several_tensors_are_no_functions(call: str, fed: tuple[float, ...]) -> None:
+    usable("onnxruntime")
+    names = ("x", "z", "w")[: len(fed)]
+    graph = case(", ".join(f"{name}: f32[1]" for name in names), call).graph
+    values = {n: np.full(1, a, np.float32) for n, a in zip(names, fed, strict=True)}
+    one = Case(graph, values, {}, builtin(), edge=True)
+    ((name, value),) = graph.outputs.items()
+    ball = balls(graph, values, builtin(), precision(graph))[value]
+    array = np.full(1, -np.inf, np.float32)
+    verdict = judge(name, "onnxruntime", graph.values[value], ball, array)
+    known, got = {name: ball}, {name: array}
+    assert with_spilled(graph, one, "onnxruntime", known, got, [verdict]) == [verdict]

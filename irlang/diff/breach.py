@@ -87,10 +87,16 @@ def requirement_of(one: Spoilt) -> str:
     """The name of what a spoilt call breaks; `sizes` where that is what its signature says of the
     axes of an input, be it their sizes or their number.
     """
-    name = one.fault.code.partition(".")[2]
-    formal, _, which = name.partition(".")
+    return "sizes" if subject_of(one) else one.fault.code.partition(".")[2]
+
+
+def subject_of(one: Spoilt) -> str:
+    """The input whose axes are not what the signature says, which may be another than the one that
+    was changed: where a target has one axis and x two, either is one too many or too few.
+    """
+    formal, _, which = one.fault.code.partition(".")[2].partition(".")
     of_axes = isinstance(one.changed, Retype) and which in ("", "rank")
-    return "sizes" if of_axes and formal in one.graph.nodes[0].inputs else name
+    return formal if of_axes and formal in one.graph.nodes[0].inputs else ""
 
 
 def given_of(one: Spoilt) -> dict[str, str]:

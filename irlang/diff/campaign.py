@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ from irlang.lower.profile import read_profile
 from irlang.lower.target import describe
 from irlang.lower.template import adopt, sharing
 
+# What a reader is told of a finding beside its verdict.
+_TOLD = ("target", "operator", "attributes", "elements", "title", "inputs", "repeated")
 FAULTS = "faults.txt"  # in a campaign's folder: what irlang itself did wrong
 
 
@@ -185,6 +188,14 @@ class Campaign:
         if isinstance(described, Fault):
             self._write_down(described)
             return
+        alike = next((one for one in self.findings if _tells_the_same(described, one)), None)
+        if alike is not None and _is_graver(described, alike):
+            self.store.forget(alike["id"])
+            self.findings.remove(alike)
+            shutil.rmtree(self.folder / alike["id"])
+        elif alike is not None:
+            shutil.rmtree(self.folder / identity)
+            return
         self.store.add_finding(identity, found.signature, described)
         self.findings.append(described)
 
@@ -234,3 +245,14 @@ class Campaign:
                 "features": dict(sorted(self.tally.covered.get("features", Counter()).items())),
             },
         }
+
+
+def _tells_the_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two findings differ in their verdicts alone: what was met at the edges of types may
+    be reduced to a program that is as wrong by usual values, or by none.
+    """
+    return all(one[key] == other[key] for key in _TOLD)
+
+
+def _is_graver(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return SEVERITY.index(one["verdict"]) > SEVERITY.index(other["verdict"])

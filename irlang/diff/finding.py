@@ -126,7 +126,8 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
         session.workers[target].hello().version, case, case, others=accepted.others,
         words=accepted.words,
         versions=versions, got=accepted.got, fault=accepted.fault,
-        requirement=accepted.requirement, output=accepted.output, repeated=accepted.repeated,
+        requirement=accepted.requirement, subject=accepted.subject, output=accepted.output,
+        repeated=accepted.repeated,
         functions=accepted.functions,
     )  # fmt: skip
 

@@ -16,7 +16,8 @@ definition tells its cases apart. A number that is outside of both is as wrong a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +41,7 @@ from irlang.lower.lower import differentiates
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
 AT_KINKS = "between the slopes on either side"
+BY_ARMS = "through a call that is written by its definition"
 _OF_NUMBERS = frozenset({"wrong", "inaccurate", "edge"})
 _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
@@ -83,6 +85,30 @@ def with_flat(
     return judged
 
 
+def without_arms(graph: Graph, native: Collection[str], found: list[Verdict]) -> list[Verdict]:
+    """The verdicts; `unstable` of a gradient that is NaN where it comes through a call that is
+    written by its definition. A choice hands 0 to the arm that it does not take, and what is
+    infinite there makes NaN of it: that is how the call is written, and no operator is wrong.
+
+    native: the calls for which the target, which differentiates, has an operator of its own.
+    """
+    composed = {n for node in graph.nodes if node.name not in native for n in node.operands()}
+    return [
+        Verdict(v.name, v.target, "unstable", message=BY_ARMS, stage=v.stage)
+        if v.verdict in FINDINGS and is_lost(v) and v.name.removeprefix("d_") in composed
+        else v
+        for v in found
+    ]
+
+
+def is_lost(verdict: Verdict) -> bool:
+    """Whether a gradient that is a number is none."""
+    if verdict.expected is None or verdict.got is None:
+        return False
+    backward = verdict.stage == "backward" or verdict.name.startswith("d_")
+    return backward and math.isfinite(verdict.expected) and math.isnan(verdict.got)
+
+
 def _judged(
     graph: Graph,
     case: Case,
@@ -94,7 +120,7 @@ def _judged(
     """The verdict on a gradient that is NaN where nothing is known of it."""
     name = verdict.name.removeprefix("d_")
     node = _own(graph, case, name, verdict.target)
-    if node is None:
+    if node is None or not _is_finite(case, node):
         return verdict
     is_function = case.edge and is_pointwise(node.expansion(case.catalog))
     near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
@@ -168,6 +194,14 @@ def _own(graph: Graph, case: Case, name: str, target: str) -> Node | None:
     if not differentiates(target) or own_program(graph, node, target, case) is None:
         return None
     return node if len(_formals(node, name)) == 1 else None
+
+
+def _is_finite(case: Case, node: Node) -> bool:
+    """Whether all that a call is fed with are finite numbers: of a weight that is infinite, and of
+    what it is multiplied with, nobody asks for slopes.
+    """
+    reals = (np.asarray(case.values[name]) for name in node.operands())
+    return all(np.isfinite(array).all() for array in reals if array.dtype.kind not in "iub")
 
 
 def _formals(node: Node, name: str) -> list[str]:

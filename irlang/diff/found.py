@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang import ast
 from irlang.diff.calls import Case
 from irlang.diff.cause import cause
 from irlang.diff.reduce import number_kinds
@@ -34,7 +35,8 @@ class Found:
     shows it again in a process that has run nothing else; tried: whether there was time for that.
     output: what the process has printed that was lost. words: in which other targets refuse an
     invalid one. functions: of the target that have ended the process of an invalid one, which may
-    be several for one operator. signature: what makes two findings one.
+    be several for one operator. subject: of an invalid one, the input whose axes are not what the
+    signature of its operator says. signature: what makes two findings one.
     """
 
     seed: int
@@ -59,6 +61,7 @@ class Found:
     output: str = ""
     words: dict[str, str] = field(default_factory=dict)
     functions: str = ""
+    subject: str = ""
 
     @property
     def cause(self) -> str:
@@ -71,7 +74,8 @@ class Found:
     @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
-        Where the operator is not what explains it, the target and the cause alone.
+        Where the operator is not what explains it, the target and the cause alone. Of an invalid
+        call that is accepted, the requirement that it breaks.
 
         Of an edge value, and of what is inconsistent, also what kind of number was expected, and
         what was got, whatever the sign of an infinity. One that was not repeated hides none that
@@ -84,12 +88,22 @@ class Found:
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
-            pattern = ["invalid", self.requirement, *pattern]
+            pattern = ["invalid", self.requirement, *self._broken_by(pattern)]
             pattern += [self.functions] if self.functions else []
         said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
         if self.cause:
             said = f"{self.target} {self.cause}"
         return said if self.repeated else f"{said}{_ONCE}"
+
+    def _broken_by(self, pattern: list[str]) -> list[str]:
+        """What tells invalid calls apart that break one requirement. Of those that are accepted
+        nothing does, if the definition has it: whichever attribute breaks it, it is not looked at.
+        """
+        if self.subject:
+            return [self.subject]
+        body = self.reduced.graph.nodes[0].op.body
+        own = any(isinstance(s, ast.Require) and s.name == self.requirement for s in body)
+        return [] if own and self.verdict.verdict == "accepted" else pattern
 
     def identity(self) -> dict[str, str]:
         """What a list of known findings speaks of."""

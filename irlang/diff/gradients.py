@@ -16,10 +16,18 @@ from functools import partial
 import numpy as np
 
 from irlang import ast
-from irlang.adjoint_graph import GradientGraph, Pullback, gradient_graph, prepare, split
+from irlang.adjoint_graph import (
+    GradientGraph,
+    Pullback,
+    free_prefix,
+    gradient_graph,
+    prepare,
+    split,
+)
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
+from irlang.diff.flat import is_lost
 from irlang.diff.totals import with_totals
 from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import is_added
@@ -152,11 +160,20 @@ def pulled_by_call(
                 continue  # by a weight it is a value, which comes out otherwise without gradients
             if node.forward.expansion(case.catalog).is_open:
                 continue
-            unknown = _left_open(judged, node, node.forward, fed)
+            unknown = _left_open(judged, node, node.forward, fed, given)
             rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         verdicts = with_totals(verdicts, given, partial(pulled.call, at, fed))
-        yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
+        yield node, _held(verdicts, node, lowered), judged, fed
+
+
+def _held(verdicts: list[Verdict], node: Pullback, lowered: Lowered) -> list[Verdict]:
+    """The verdicts but for those at poles, and on what a call that is written by its definition has
+    lost (see `without_arms`).
+    """
+    composed = node.forward is not None and node.forward.name not in lowered.native
+    lost = bool(lowered.gradients) and composed
+    return [v for v in verdicts if not _at_pole(v) and not (lost and is_lost(v))]
 
 
 @dataclass(slots=True)
@@ -197,10 +214,21 @@ def _at_pole(verdict: Verdict) -> bool:
 
 
 def _left_open(
-    case: Case, node: Pullback, forward: Node, fed: Mapping[str, Array]
+    case: Case,
+    node: Pullback,
+    forward: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """By gradient: where it may hang on what the call whose gradient it is leaves open."""
+    """By gradient: where it may hang on what the call whose gradient it is leaves open, or on what
+    that gives that is no finite number.
+    """
     expansion = forward.expansion(case.catalog)
     balls = {f: Ball(load(case.graph.values[n], fed[n])) for f, n in forward.feeds().items()}
     masks = left_open(node.equations.inputs, expansion, balls)
+    prefix = free_prefix(expansion.tensors)
+    for formal, name in forward.results().items():
+        if name in given and prefix + formal in node.equations.inputs:
+            nothing = ~np.isfinite(load(case.graph.values[name], given[name]))
+            masks[prefix + formal] = masks.get(prefix + formal, False) | nothing
     return {name: hanging(expansion, masks, formal) for formal, name in node.results().items()}

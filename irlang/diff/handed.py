@@ -131,7 +131,8 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
-    if not all(other is None or says(other) != text for other in others):
+    same = any(other is not None and says(other) == text for other in others)
+    if same or _is_untold(one, text, target, programs):
         return False
     return one.added or not _is_gone_untold(one, text, target, programs)
 
@@ -151,6 +152,18 @@ def _is_of_one_axis(one: Spoilt, target: str) -> bool:
     most = 1 if isinstance(one.changed, Retype) else 0
     few = () in shapes and all(len(shape) <= most for shape in shapes)
     return few and bool(admits_scalars(target))
+
+
+def _is_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:
+    """Whether what was changed is not told, as a list of ones too many is not where ones are usual:
+    the target says the same where the attribute is left out.
+    """
+    node, name = one.graph.nodes[0], _changed(one)
+    if not isinstance(one.changed, SetAttr) or pattern(node.op).attrs[name].default is None:
+        return False
+    graph = unsaid(one, (name,))
+    lowered = programs.own(target, graph) if graph is not None else None
+    return lowered is not None and says(lowered) == text
 
 
 def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:

@@ -36,6 +36,7 @@ from irlang.diff.breach import (
     is_told,
     remember,
     requirement_of,
+    subject_of,
     symptom_of_breach,
 )  # fmt: skip
 from irlang.diff.calls import Case
@@ -69,7 +70,8 @@ class Accepted:
     fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
     spoil it. got: the results. others: what other targets did, and words: in which they refused it.
     output: what a process that was lost had printed. repeated: whether it is so in a process that
-    has run nothing else. functions: of the target that have ended the process.
+    has run nothing else. functions: of the target that have ended the process. subject: the input
+    whose axes are not what the signature says.
     """
 
     case: Case
@@ -84,6 +86,7 @@ class Accepted:
     output: str = ""
     repeated: bool = True
     functions: str = ""
+    subject: str = ""
 
 
 def judge_invalid(
@@ -167,6 +170,7 @@ def judge_invalid(
                 told != "crash"
                 or crashes_again(session.workers[target], programs.own(target, one.graph), case),
                 functions_of(programs, target, one) if told == "crash" else "",
+                subject_of(one),
             )  # fmt: skip
             symptom = symptom_of_breach(target, one, told, taken.functions)
             if told != "crash" or not is_told(symptom, before):

@@ -91,8 +91,10 @@ def judged(
     if excused:
         return same(graph, target, excused, _reason(result))
     found = verdicts(graph, target, outcome, result)
-    if outcome.refusal is not None or result.status != "ok":
+    if outcome.refusal is not None:
         return found
+    if result.status != "ok":
+        return _without_gradients(found, graph, case, outcome, own, says_no, thorough)
     amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
     if outcome.closer is None:
         outcome.closer = Refiner(graph, case.values, case.catalog, thorough, sketched=not thorough)
@@ -110,6 +112,29 @@ def judged(
         said = ruled_out(graph, case, outcome.balls, target)
         return same(graph, target, "unsupported", said) if said else found
     return found
+
+
+def _without_gradients(
+    found: list[Verdict],
+    graph: Graph,
+    case: Case,
+    outcome: Outcome,
+    own: Arithmetic,
+    says_no: str,
+    thorough: bool,
+) -> list[Verdict]:
+    """The verdicts on a target that has refused: on the values that it gave before it refused to
+    differentiate they are those on a program of which no gradient is asked.
+    """
+    target = found[0].target if found else ""
+    result = outcome.results.get(target)
+    if result is None or not result.outputs or not outcome.slopes:
+        return found
+    gave = replace(result, status="ok", error="", detail={}, gradients={})
+    values = Outcome(balls=outcome.balls, results={target: gave}, took=outcome.took)
+    said = judged(graph, target, case, values, own, says_no=says_no, thorough=thorough)
+    by_name = {verdict.name: verdict for verdict in said}
+    return [by_name.get(verdict.name, verdict) for verdict in found]
 
 
 def _excused(graph: Graph, case: Case, outcome: Outcome, target: str, says_no: str) -> str:

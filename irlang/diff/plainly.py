@@ -25,6 +25,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case, open_values
 from irlang.diff.gradients import expose
 from irlang.diff.outcome import Outcome
+from irlang.diff.promised import ruled_out
 from irlang.diff.verdict import FINDINGS, INCONSISTENT, Verdict, judge
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
@@ -78,7 +79,8 @@ def compare_plainly(
         if known is None:
             continue
         found = [_again(v, one, known, plain) for v in one.outcome.verdicts[target]]
-        if found != one.outcome.verdicts[target]:
+        new = found != one.outcome.verdicts[target]
+        if new and not ruled_out(one.graph, one.case, one.outcome.balls, target):
             one.outcome.verdicts[target] = found
             one.outcome.plainly[target] = known
 

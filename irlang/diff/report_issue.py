@@ -13,6 +13,7 @@ import numpy as np
 
 from irlang import ast
 from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
+from irlang.certain import certain
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import open_values
 from irlang.diff.flat import SLOPES
@@ -28,7 +29,7 @@ from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED, at_edge, only_shapes
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
-from irlang.equations import Draw
+from irlang.equations import Draw, Expansion
 from irlang.graph import Graph, Node
 from irlang.graph_text import to_ast
 from irlang.interp import reference
@@ -236,7 +237,7 @@ def _why(found: Found) -> list[str]:
         lines += [*_results(found), ""]
     calls = [s for s in to_ast(found.reduced.graph).body if isinstance(s, ast.Assign)]
     for node, call in zip(nodes, calls, strict=True) if len(nodes) <= _FEW else ():
-        equations = equations_of(for_call(node.expansion(found.reduced.catalog))).strip()
+        equations = equations_of(_told(found, node.expansion(found.reduced.catalog))).strip()
         said = print_statement(call).strip()
         this = f"`{said}`" if len(nodes) > 1 and len(said) <= _SHORT else "this call"
         lines += [f"The definition of `{node.op.name}` says of {this}:",
@@ -247,6 +248,11 @@ def _why(found: Found) -> list[str]:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
                 lines += [*_backward(node, node.forward), ""]
     return lines + _between(found) + _element(found)
+
+
+def _told(found: Found, expansion: Expansion) -> Expansion:
+    """What a call means, as it is told: without the radii that its equations speak of."""
+    return for_call(certain(expansion, slopes=found.verdict.stage == "backward"))
 
 
 def _plainly(found: Found) -> str:
@@ -360,7 +366,7 @@ def _element(found: Found) -> list[str]:
         return []  # the element is the program's, whose call is judged as one of vectors
     try:
         values = run(graph, case.values, case.catalog)
-        expansion = for_call(node.expansion(case.catalog))
+        expansion = _told(found, node.expansion(case.catalog))
         fed = {formal: load(graph.values[name], values[name])
                for formal, name in node.feeds().items()}  # fmt: skip
         tensors = {**fed, **reference.evaluate(expansion, fed)}

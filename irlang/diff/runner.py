@@ -20,6 +20,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values
+from irlang.diff.flat import without_arms
 from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
 from irlang.diff.outcome import (
@@ -289,6 +290,8 @@ class Session:
                     self.arithmetic[target], says_no=self.says_no[target], thorough=self.thorough,
                     first=first,
                 )  # fmt: skip
+                if asked.lowered.gradients:
+                    found = without_arms(watched[number], asked.lowered.native, found)
                 found += not_differentiated(asked, target, outcomes[number])
                 found = staged(watched[number], found)
                 if undetermined[number] and result.outputs:  # be there gradients or not

@@ -6,8 +6,8 @@ slope is 1e-20, and an operator of the target's own was to give that. If it give
 its formula loses what the type could hold: it is `inaccurate`, never `wrong`.
 
 That is asked of functions alone, which go element by element: that the sum of a mean overflows is
-what everybody has settled for. And of values at the edges of their types: elsewhere what overflows,
-as squares in f16 do, mostly is settled for, too.
+what everybody has settled for, be it of elements or of several tensors. And of values at the edges
+of their types: elsewhere what overflows, as squares in f16 do, mostly is settled for, too.
 """
 
 from __future__ import annotations
@@ -76,11 +76,22 @@ def _spilled(
         slopes = within(slopes, graph)
     for name in own:
         value = graph.outputs.get(name)
+        if value and _keeps_more(graph, values, value):
+            continue
         info = graph.values[value or name.removeprefix("d_")]
         ball = values[value] if value else slopes[name.removeprefix("d_")]
         verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
+
+
+def _keeps_more(graph: Graph, values: Mapping[str, Ball], value: str) -> bool:
+    """Whether the call of a result has another one that its type has no room for, as an optimizer's
+    sum of squares: what follows is made of that as it is kept.
+    """
+    node = maker(graph, value)
+    others = (name for name in node.outputs if name != value) if node is not None else ()
+    return any(np.isinf(values[name].bound).any() for name in others if name in values)
 
 
 def within(found: Mapping[str, Ball], graph: Graph) -> dict[str, Ball]:
@@ -112,6 +123,8 @@ def _call(graph: Graph, case: Case, name: str) -> Node | None:
     value = graph.outputs.get(name)
     node = reader(graph, name.removeprefix("d_")) if value is None else maker(graph, value)
     if node is None or not is_given(node, case):
+        return None
+    if any(isinstance(value, tuple) for value in node.inputs.values()):
         return None
     return node if is_pointwise(node.expansion(case.catalog)) else None
 

@@ -228,6 +228,11 @@ class Store:
                 "insert into findings values (?, ?, ?)", (identity, signature, json.dumps(result))
             )
 
+    def forget(self, identity: str) -> None:
+        """Takes out a finding that another one tells."""
+        with self._written(), self._db:
+            self._db.execute("delete from findings where id = ?", (identity,))
+
     def close(self) -> None:
         """Releases the file, and what is claimed and not done."""
         self._db.close()

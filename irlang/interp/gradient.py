@@ -168,17 +168,17 @@ def gradient_balls(
 
 
 def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Array:
-    """Where nothing is known of a gradient, as the result itself is no number, or overflows.
+    """Where nothing is known of a gradient, as the result itself is no finite number.
 
-    Outside a domain there is no derivative, and what overflows on the way to a result may do so on
-    the way back. Of a result of the same shape that is said element by element.
+    Outside a domain there is no derivative, be the result NaN or said to be infinite there, and
+    what overflows on the way to a result may do so on the way back. Of a result of the same shape
+    that is said element by element.
     """
     size, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
     if info.kind != "real" or size.shape != shape:
         return np.zeros(shape, dtype=bool)
     with np.errstate(invalid="ignore"):
-        over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
-    return np.asarray(np.isnan(size) | over)
+        return np.asarray(np.isnan(size) | (size > DTYPES[info.dtype].largest))
 
 
 def endless(

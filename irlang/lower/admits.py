@@ -107,6 +107,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
         "polygamma": {"order": "tf.math.polygamma: a is real, and the result may be NaN"},
         "split": {"sizes": "tf.raw_ops.SplitV: one size may be -1, for what is left"},
+        "isclose": {"tolerance": "tf.experimental.numpy.isclose as numpy.isclose: any tolerances"},
+        "stft": {"fft_length": "tf.signal.rfft: an inner dimension that is longer is cropped"},
         "slice_update": {"begin": "tf.strided_slice: a beginning below 0 counts from the end"},
         "ftrl": dict.fromkeys(
             ("power", "penalties"), "tf.raw_ops.ResourceApplyFtrl: nothing is said of their signs"
@@ -222,7 +224,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "onnx": {
         "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
-        "hard_shrink": {"threshold": "Shrink: lambd is any number; x below -lambd comes first"},
+        "power": {"exponent": "Pow: whole numbers to the power of any whole number"},
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
         "broadcast_to": {"fits": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def says(lowered: Lowered) -> str:
     """What is handed over beside the tensors: the operator's name and its arguments."""
     if isinstance(lowered.code, bytes):
         graph = _model(lowered.code).graph
-        moving = _MOVING if any(node.op_type not in _MOVING for node in graph.node) else ()
+        moving = _moving(node.op_type for node in graph.node)
         nodes = [
             (node.op_type, list(node.attribute), [bool(name) for name in node.input])
             for node in graph.node
@@ -184,7 +184,7 @@ def says(lowered: Lowered) -> str:
         return f"{nodes} {list(graph.initializer)}"
     constants = {name: array.tolist() for name, array in lowered.params.items()}
     calls = _calls(lowered.code)
-    moving = _MOVING if any(call.func.attr not in _MOVING for call in calls) else ()
+    moving = _moving(call.func.attr for call in calls)
     own = [
         (
             call.func.attr,
@@ -219,14 +219,18 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
 
         graph = _model(lowered.code).graph
         found = [onnx.numpy_helper.to_array(one) for one in graph.initializer]
-        for attribute in (a for node in graph.node for a in node.attribute):
+        moving = _moving(node.op_type for node in graph.node)
+        told = (node for node in graph.node if node.op_type not in moving)
+        for attribute in (a for node in told for a in node.attribute):
             value = onnx.helper.get_attribute_value(attribute)
             if isinstance(value, (int, float, list)) and value != []:
                 found.append(np.asarray(value))
             elif isinstance(value, bytes) and (labels := numbered(value.decode())):
                 found.append(np.asarray(labels))
         return found
-    parts = [part for call in _calls(lowered.code) for part in _given(call)]
+    calls = _calls(lowered.code)
+    moving = _moving(call.func.attr for call in calls)
+    parts = [part for call in calls for part in _given(call, moving)]
     written = (_number(part) for part in parts)
     texts = (part.value for part in parts if isinstance(part, ast.Constant))
     equations = (numbered(text) for text in texts if isinstance(text, str))
@@ -234,14 +238,23 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
     return [*given, *lowered.params.values()]
 
 
-def _given(part: ast.AST) -> Iterator[ast.AST]:
-    """An expression and its parts, but for the places at which something is read; the 2 of -2 is
-    none.
+def _moving(names: Iterable[str]) -> frozenset[str]:
+    """The operators that only change the layout, unless there are no others."""
+    return _MOVING if set(names) - _MOVING else frozenset()
+
+
+def _given(part: ast.AST, moving: frozenset[str]) -> Iterator[ast.AST]:
+    """An expression and its parts, but for the places at which something is read, and for how it is
+    laid out; the 2 of -2 is none.
     """
     yield part
-    for inner in ast.iter_child_nodes(part) if _number(part) is None else ():
+    inside = list(ast.iter_child_nodes(part)) if _number(part) is None else []
+    if isinstance(part, ast.Call) and getattr(part.func, "attr", "") in moving:
+        inside = [part.func, *part.args[:1]]  # what is laid out, be that a method's or an argument
+        inside = [one for one in inside if _number(one) is None]
+    for inner in inside:
         if not (isinstance(part, ast.Subscript) and inner is part.slice):
-            yield from _given(inner)
+            yield from _given(inner, moving)
 
 
 def _number(part: ast.AST) -> int | float | None:

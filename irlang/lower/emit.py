@@ -6,10 +6,12 @@ them, is lowered from its definition. What neither can spell is named with the r
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -84,18 +86,18 @@ def spell(
             row = table.get(node.op.name)
             taken = not shunned or (row is not None and row.narrow)
             own_table = table if native and taken else {}
-            if detach is not None and _both(node, own_table):
-                own_table = {}
-            fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
             fitting = [
                 one
                 for one in _words(own_table, node)
                 if _is_ordinary(node, values, one.spelling.startswith(hollow), lone)
+                and not (sloped and _both(node, one))
             ]
-            results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole, once)
-            if fed is not values and not own:  # its definition has all derivatives
-                results, own = _spell(node, builder, (), catalog, values, used, sloped)
+            results, own, constant, lacking = _by_words(
+                node, builder, fitting, catalog, values, used, detach, once
+            )
+            if not own:  # its definition has all derivatives
+                results = _defined(node, builder, catalog, values, sloped, whole, lacking)
             if blunt and detach is not None:
                 real = [n for n in node.operands() if graph.values[n].kind == "real"]
                 body.constant.update(dict.fromkeys(real, node.op.name))
@@ -136,16 +138,15 @@ def spell(
 
 def _detached(
     node: Node,
-    table: Mapping[str, Native],
+    word: Native,
     catalog: Catalog,
     values: Mapping[str, Value],
     detach: Callable[[Value], Value] | None,
 ) -> tuple[Mapping[str, Value], list[str]]:
-    """The operands' values, constant where the target's operator has no derivative by them, and
+    """The operands' values, constant where a word of the target's has no derivative by them, and
     those of these by which the definition has one.
     """
-    row = table.get(node.op.name) if detach is not None else None
-    named = {f: v for f, v in node.feeds().items() if row is not None and f in row.constant}
+    named = {f: v for f, v in node.feeds().items() if f in word.constant}
     named = {f: v for f, v in named.items() if values[v].literal is None}
     if not named or detach is None:
         return values, []
@@ -153,13 +154,38 @@ def _detached(
     return fed, [v for f, v in named.items() if _has_slope(node, catalog, f)]
 
 
-def _both(node: Node, table: Mapping[str, Native]) -> bool:
+def _by_words(
+    node: Node,
+    builder: Builder,
+    words: Sequence[Native],
+    catalog: Catalog,
+    values: Mapping[str, Value],
+    used: frozenset[str],
+    detach: Callable[[Value], Value] | None,
+    once: frozenset[str],
+) -> tuple[dict[str, Value], bool, list[str], str]:
+    """The results by the first word that serves, whether one does, the values by which that has no
+    derivative though the definition has one, and why the target has no kernel where it says so.
+    once: see `_spell`.
+    """
+    for alike in _alike(words):
+        fed, constant = _detached(node, alike[0], catalog, values, detach)
+        results, own, lacking = _spell(node, builder, alike, catalog, fed, used, once)
+        if own or lacking:
+            return results, own, constant, lacking
+    return {}, False, [], ""
+
+
+def _alike(words: Sequence[Native]) -> Iterator[list[Native]]:
+    """Words in their order, those together that have derivatives by the same operands."""
+    for _, some in itertools.groupby(words, attrgetter("constant")):
+        yield list(some)
+
+
+def _both(node: Node, word: Native) -> bool:
     """Whether one value is both an operand without a derivative and another operand."""
-    row = table.get(node.op.name)
-    held = {v for f, v in node.feeds().items() if row is not None and f in row.constant}
-    return row is not None and any(
-        v in held for f, v in node.feeds().items() if f not in row.constant
-    )
+    held = {v for f, v in node.feeds().items() if f in word.constant}
+    return any(v in held for f, v in node.feeds().items() if f not in word.constant)
 
 
 def _has_slope(node: Node, catalog: Catalog, formal: str) -> bool:
@@ -201,39 +227,49 @@ def _spell(
     catalog: Catalog,
     values: Mapping[str, Value],
     used: frozenset[str],
-    sloped: bool,
-    whole: bool = True,
-    once: frozenset[str] = frozenset(),
-) -> tuple[dict[str, Value], bool]:
-    """The results of a call, and whether they are those of the target's own operator. once: what
-    one other call alone reads, and nobody is shown.
+    once: frozenset[str],
+) -> tuple[dict[str, Value], bool, str]:
+    """The results by the first word that serves, whether one does, and why the target has no kernel
+    where it says so: the definition may be written with others. once: what one other call alone
+    reads, and nobody is shown.
     """
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
-    lacking = ""
-    if words:
-        try:
-            wanted = frozenset(f for f, name in node.results().items() if name in used)
-            call = Call(node, builder, feeds, wanted)
-            within = inside(call, catalog)
-            told = (_told(one, call, within) for one in words)
-            spelt = next((found for found in told if found is not None), None)
-        except Unsupported as reason:
-            spelt = None  # no kernel for this type: the definition's may have
-            lacking = f"{reason}; "
-        if spelt is not None:
-            found = [spelt] if isinstance(spelt, Value) else list(spelt)
-            assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
-            if once.issuperset(node.outputs) and isinstance(builder, PythonBuilder):
-                builder.ahead(found[0], partial(_ahead, call, words, catalog))
-            return dict(zip(node.results(), found, strict=False)), True
+    wanted = frozenset(f for f, name in node.results().items() if name in used)
+    call = Call(node, builder, feeds, wanted)
+    try:
+        within = inside(call, catalog) if words else None
+        told = (_told(one, call, within) for one in words)
+        spelt = next((found for found in told if found is not None), None)
+    except Unsupported as reason:
+        return {}, False, f"{reason}; "
+    if spelt is None:
+        return {}, False, ""
+    found = [spelt] if isinstance(spelt, Value) else list(spelt)
+    assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
+    if once.issuperset(node.outputs) and isinstance(builder, PythonBuilder):
+        builder.ahead(found[0], partial(_ahead, call, words, catalog))
+    return dict(zip(node.results(), found, strict=False)), True, ""
+
+
+def _defined(
+    node: Node,
+    builder: Builder,
+    catalog: Catalog,
+    values: Mapping[str, Value],
+    sloped: bool,
+    whole: bool,
+    lacking: str,
+) -> dict[str, Value]:
+    """The results by what the definition says; lacking: why they are not by a word."""
     if not whole:
         raise Unsupported("there is no operator of its own for it")
-    expansion = node.expansion(catalog)
+    feeds = {formal: values[name] for formal, name in node.feeds().items()}
     try:
-        made = lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped)
+        return lower_expansion(
+            builder, node.expansion(catalog), feeds, node.name, node.results(), sloped
+        )
     except Unsupported as reason:
         raise Unsupported(f"{lacking}{reason}") from None
-    return made, False
 
 
 def _told(

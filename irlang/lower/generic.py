@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from irlang import equations as eq
+from irlang.certain import certain
 from irlang.dtypes import DTYPES
 from irlang.interp.schedule import Recurrence, hoist, schedule
 from irlang.lower.expressions import Expressions
@@ -42,6 +43,7 @@ def lower_expansion(
     hint: what the names of intermediate results begin with; results: names for the outputs.
     sloped: whether the target is asked for gradients.
     """
+    expansion = certain(expansion, sloped)
     walker = _Walker(builder, dict(expansion.tensors), dict(feeds), hint, results)
     walker.sloped = sloped
     needed = _needed(expansion)

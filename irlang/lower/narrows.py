@@ -124,9 +124,37 @@ _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e
 
 _OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set is undefined"),)
 
+_PLACES = "all(n < N, c < C, o.. < O..)"
+
 # The same of what is taken without a word, but of which nothing is promised.
 _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "torch": {
+        "max_unpool": (
+            (
+                "distinct",
+                f"{_PLACES} count(p.. < O.. | indices[n, c, p..] == indices[n, c, o..]) == 1",
+                "nn.MaxUnpool2d: what repeated indices give may be nondeterministic",
+            ),
+        ),
+    },
     "tf": {
+        "bit_shift": (
+            (
+                "width",
+                "all(s.. < S..) 0 <= b[s..] < bits(T)",
+                "tf.bitwise.left_shift: below 0, or by the width, it is implementation defined",
+            ),
+        ),
+        **dict.fromkeys(
+            ("gammainc", "gammaincc"),
+            (
+                (
+                    "zeros",
+                    "all(s.. < S..) not a[s..] < 0 and (a[s..] != 0 or x[s..] != 0)",
+                    "tf.math.igamma: a quotient of integrals, of which a is above 0",
+                ),
+            ),
+        ),
         "sparse_dense_arithmetic": (
             (
                 "divisors",

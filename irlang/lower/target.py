@@ -106,7 +106,7 @@ class Row:
 _NO_TORCH_KERNEL = (
     r"not implemented for '\w+'|module 'torch\S*' has no attribute"
     "|all elements of (input|target) should be between 0 and 1"
-    "|to have non-zero size|must be non-empty"
+    r"|to have non-zero size|must be non-empty|to be specified for input\.numel\(\) == 0"
     r"|Expected non-empty|Non-empty \dD data tensor"
     r"|(optional|possibly) 0 .*but got: ?(torch\.Size\()?\[[^]]*\b0\b"
     r"|(sizes should be greater|to be larger) than 0\b|non-positive groups is not supported"

@@ -52,6 +52,7 @@ CASES: list[tuple[str, dict[str, Any], Torch, int, float]] = [
     ("soft_shrink", {"threshold": 1.25}, lambda x: F.softshrink(x, 1.25), 1, 6),
     ("hard_shrink", {}, F.hardshrink, 1, 0),
     ("hard_shrink", {"threshold": 0}, lambda x: F.hardshrink(x, 0), 1, 0),
+    ("hard_shrink", {"threshold": -1}, lambda x: F.hardshrink(x, -1), 1, 0),
     ("squareplus", {}, lambda x: (x + torch.hypot(x, torch.tensor(2.0))) / 2, 5, 12),
     ("squareplus", {"b": 0}, F.relu, 5, 12),
     ("sparse_plus", {}, lambda x: torch.clamp(x + 1, 0, 2) ** 2 / 4 + F.relu(x - 1), 5, 12),

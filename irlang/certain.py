@@ -1,0 +1,50 @@
+"""Equations without what speaks of radii alone: what a target is told, and what a reader is shown.
+
+`x - about(x)` is 0, and as far off as x is: a definition says by it how far off libraries may be.
+Written out it would be arithmetic of nobody's, and infinity less itself where x overflows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irlang import equations as eq
+
+_NEUTRAL = {"+": 0, "*": 1}
+
+
+def certain(expansion: eq.Expansion, slopes: bool) -> eq.Expansion:
+    """The equations of an expansion with every `about` taken out, and `x - about(x)` as the 0 that
+    it is. slopes: whether gradients are asked for; if not, `constant(x)` is x as well.
+    """
+    equations = [replace(one, body=_plain(one.body, slopes)) for one in expansion.equations]
+    return replace(expansion, equations=tuple(equations), notes={})
+
+
+def _plain(expr: eq.Expr, slopes: bool) -> eq.Expr:
+    if isinstance(expr, eq.Apply) and expr.function == "-":
+        whole, part = expr.args
+        if part == eq.Apply("about", (whole,)):
+            return eq.Const(0)
+    found = eq.rebuild(expr, lambda part: _plain(part, slopes))
+    return found if found is expr and not _is_mark(expr) else _folded(found, slopes)
+
+
+def _is_mark(expr: eq.Expr) -> bool:
+    return isinstance(expr, eq.Apply) and expr.function in ("about", "constant")
+
+
+def _folded(expr: eq.Expr, slopes: bool) -> eq.Expr:
+    """What is left of an expression once something inside of it has become a number."""
+    if not isinstance(expr, eq.Apply):
+        return expr
+    first, *rest = expr.args
+    if expr.function == "about" or (
+        expr.function == "constant" and (not slopes or isinstance(first, eq.Const))
+    ):
+        return first
+    if expr.function == "select" and rest[0] == rest[1]:
+        return rest[0]
+    if expr.function in _NEUTRAL and rest[0] == eq.Const(_NEUTRAL[expr.function]):
+        return first
+    return expr
