@@ -124,7 +124,7 @@ def test_what_is_made_of_results_does_not_hide_what_an_operator_was_handed(
     """Boxes that were found are filled up to a size, positions along axes are stacked, and losses
     of samples become their mean.
     """
-    programs, wanted = Programs(builtin()), wanted_of(name, requirement)
+    programs, wanted = Programs(builtin()), wanted_of(name, requirement, target)
     able = functools.partial(programs.has, target)
     found = [
         (one, programs.own(target, one.graph))

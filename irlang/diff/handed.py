@@ -129,7 +129,7 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
             optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
             plain = bool(value) and not _is_of_its_number(one, value[0])
             if lists(lowered)[value] < _times(one) or (
-                python and (plain or not value and optional)
+                python and (plain or (not value and optional))
             ):
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
