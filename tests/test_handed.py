@@ -116,13 +116,15 @@ def test_parts_of_negative_sizes_are_handed_over() -> None:
         ("tf", "non_max_suppression", "iou_threshold"),
         ("torch", "unravel_index", "in_range"),
         ("tf", "binary_cross_entropy_logits", "shares"),
+        ("mxnet", "cross_entropy", "labels"),
+        ("mxnet", "roi_align", "batch"),
     ],
 )
-def test_what_is_made_of_results_does_not_hide_what_an_operator_was_handed(
+def test_what_is_made_of_results_and_operands_does_not_hide_what_an_operator_was_handed(
     target: str, name: str, requirement: str
 ) -> None:
-    """Boxes that were found are filled up to a size, positions along axes are stacked, and losses
-    of samples become their mean.
+    """Boxes that were found are filled up to a size, positions along axes are stacked, losses of
+    samples become their mean, and numbers of images stand in a column beside the regions.
     """
     programs, wanted = Programs(builtin()), wanted_of(name, requirement, target)
     able = functools.partial(programs.has, target)
@@ -447,6 +449,8 @@ def test_what_breaks_a_requirement_reaches_the_operator(
         ("torch", "cosine_embedding", "signs"),
         ("torch", "binary_cross_entropy_logits", "shares"),
         ("tf", "binary_cross_entropy_logits", "shares"),
+        ("mxnet", "cross_entropy", "labels"),
+        ("mxnet", "roi_align", "batch"),
     ],
 )
 def test_elements_that_a_documentation_alone_rules_out(

@@ -55,7 +55,8 @@ _CHOOSING = frozenset(
 _PASSING = _FRAMING | _CHOOSING
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.
-_JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
+_JOINING = frozenset({"concat", "cat", "concatenate", "Concat"})
+_FILLING = frozenset({"fill", "full"})
 # By which all that an operator has given becomes one number, behind a loss of samples.
 _GATHERING = frozenset({"mean", "sum", "reduce_mean", "reduce_sum"})
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
@@ -77,8 +78,10 @@ def is_direct(
         if any(isinstance(part, _COMPUTED) and not _picks(part, shaped) for part in body):
             return False
     own = _own(lowered, shaped or framed)
-    if ordered:
-        own = [kind for kind in own if kind not in _CHOOSING] or own
+    if ordered or framed:
+        # An element is what it is beside others, but it may not be among those that are chosen.
+        around = _CHOOSING if ordered else _JOINING
+        own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN
 
 
