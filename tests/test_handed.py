@@ -113,13 +113,21 @@ def test_parts_of_negative_sizes_are_handed_over() -> None:
 
 @pytest.mark.parametrize(
     ("target", "name", "requirement"),
-    [("tf", "non_max_suppression", "iou_threshold"), ("torch", "unravel_index", "in_range")],
+    [
+        ("tf", "non_max_suppression", "iou_threshold"),
+        ("torch", "unravel_index", "in_range"),
+        ("tf", "binary_cross_entropy_logits", "shares"),
+        ("mxnet", "cross_entropy", "labels"),
+        ("mxnet", "roi_align", "batch"),
+    ],
 )
-def test_what_is_made_of_results_does_not_hide_what_an_operator_was_handed(
+def test_what_is_made_of_results_and_operands_does_not_hide_what_an_operator_was_handed(
     target: str, name: str, requirement: str
 ) -> None:
-    """Boxes that were found are filled up to a size, and positions along axes are stacked."""
-    programs, wanted = Programs(builtin()), wanted_of(name, requirement)
+    """Boxes that were found are filled up to a size, positions along axes are stacked, losses of
+    samples become their mean, and numbers of images stand in a column beside the regions.
+    """
+    programs, wanted = Programs(builtin()), wanted_of(name, requirement, target)
     able = functools.partial(programs.has, target)
     found = [
         (one, programs.own(target, one.graph))
@@ -173,6 +181,24 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
     lowered = ((one, handed.own_program(one.graph, target, builtin())) for one in short)
     one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
     assert not handed.is_handed_over(one, low, target, programs)
+
+
+def test_a_list_of_one_number_that_is_wrong_by_itself_is_handed_over() -> None:
+    """-1 is no amount of padding, be it for the one axis that there is or for all."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    made = (
+        one
+        for seed in range(12)
+        for one in spoils(builtin(), seed, (), wanted_of("avg_pool", "padding"), able)
+        if one.fault.code == "avg_pool.padding" and not one.hollow
+        if isinstance(one.changed, SetAttr) and isinstance(one.changed.value, tuple)
+        if len(one.changed.value) == 1 and one.graph.nodes[0].attrs.get("pad") == "given"
+    )
+    lowered = ((one, programs.own("torch", one.graph)) for one in made)
+    assert any(
+        low is not None and is_handed_over(one, low, "torch", programs) for one, low in lowered
+    )
 
 
 @pytest.mark.parametrize(
@@ -424,6 +450,8 @@ def test_what_breaks_a_requirement_reaches_the_operator(
         ("torch", "cosine_embedding", "signs"),
         ("torch", "binary_cross_entropy_logits", "shares"),
         ("tf", "binary_cross_entropy_logits", "shares"),
+        ("mxnet", "cross_entropy", "labels"),
+        ("mxnet", "roi_align", "batch"),
     ],
 )
 def test_elements_that_a_documentation_alone_rules_out(

@@ -190,6 +190,17 @@ def test_what_may_be_unspecified_has_no_verdict() -> None:
     assert _evaluated("prelu", balls)["y"].bound.tolist() == [0.0, 0.0, np.inf]
 
 
+def test_values_between_which_nothing_is_read_may_be_anything() -> None:
+    """Where a place is at an end, or its neighbours are numbers, no NaN elsewhere is read."""
+    x = np.array([0.5, 1.0, 1.5, 2.5, 3.5, 4.0, 9.0])
+    places, values = np.arange(1.0, 5.0), np.array([5.0, np.nan, 7.0, 8.0])
+    balls = {"x": Ball(x), "places": Ball(places), "values": Ball(values)}
+    found = _evaluated("interp", balls)["y"]
+    known = np.isfinite(found.bound)
+    assert known.tolist() == [True, True, False, False, True, True, True]
+    assert np.asarray(found.value)[known].tolist() == [5.0, 5.0, 7.5, 8.0, 8.0]
+
+
 @pytest.mark.parametrize("last", [0.0, -1.0, np.inf, np.nan])
 def test_nothing_is_promised_of_a_matrix_without_a_root(last: float) -> None:
     """Of the whole matrix: where one pivot is not positive, libraries fill it with NaN."""

@@ -127,7 +127,10 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
         if isinstance(value, tuple) and len(value) < 2:
             python = isinstance(lowered.code, str)
             optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
-            if lists(lowered)[value] < _times(one) or (python and (value or optional)):
+            plain = bool(value) and not _is_of_its_number(one, value[0])
+            if lists(lowered)[value] < _times(one) or (
+                python and (plain or (not value and optional))
+            ):
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
@@ -230,6 +233,15 @@ def _times(one: Spoilt) -> int:
     """
     node = one.graph.nodes[0]
     return 1 + len(following(node.op, node.attrs, _changed(one)))
+
+
+def _is_of_its_number(one: Spoilt, number: Any) -> bool:
+    """Whether a call with a list of one number is wrong in the same way with the number alone: then
+    it is not how many there are that is wrong, and -1 is as bad for one axis as for all.
+    """
+    node = one.graph.nodes[0]
+    instance = judge(node.op, types_of(one.graph), {**node.attrs, _changed(one): number})
+    return instance is not None and one.fault.code in [fault.code for fault in instance.faults]
 
 
 def _changed(one: Spoilt) -> str:

@@ -10,6 +10,7 @@ import ast
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,10 @@ _CHOOSING = frozenset(
 _PASSING = _FRAMING | _CHOOSING
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 # By which what is found is filled up to a size, and what it is filled with.
-_JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
+_JOINING = frozenset({"concat", "cat", "concatenate", "Concat"})
+_FILLING = frozenset({"fill", "full"})
+# By which all that an operator has given becomes one number, behind a loss of samples.
+_GATHERING = frozenset({"mean", "sum", "reduce_mean", "reduce_sum"})
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
@@ -65,16 +69,28 @@ def is_direct(
 
     shaped: whether these may be of another shape, as where a number is the matter. ordered: whether
     their parts may be in another order, as where a size is. framed: whether all of them may be, and
-    results be put together, as where elements are.
+    results be put together, or become one number, as where elements are.
     """
+    if framed:
+        lowered = _ungathered(lowered)
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
         if any(isinstance(part, _COMPUTED) and not _picks(part, shaped) for part in body):
             return False
     own = _own(lowered, shaped or framed)
-    if ordered:
-        own = [kind for kind in own if kind not in _CHOOSING] or own
+    if ordered or framed:
+        # An element is what it is beside others, but it may not be among those that are chosen.
+        around = _CHOOSING if ordered else _JOINING
+        own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN
+
+
+def _ungathered(lowered: Lowered) -> Lowered:
+    """The program without the sum or mean of all that it gives, which refuses no element."""
+    if isinstance(lowered.code, bytes):
+        return lowered
+    tree = ast.parse(lowered.code)
+    return replace(lowered, code=ast.unparse(_Gathered().visit(tree)))
 
 
 def _own(lowered: Lowered, shaped: bool) -> list[str]:
@@ -334,6 +350,17 @@ class _Found(ast.NodeTransformer):
             case ast.Call(ast.Attribute(attr=name), [ast.List(elts=[found, filling]), *_]):
                 if name in _JOINING and _fills(filling):
                     return found
+        return node
+
+
+class _Gathered(ast.NodeTransformer):
+    """What is made one number of, in the place of that number."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        match node.value:
+            case ast.Call(ast.Attribute(attr=name), [ast.Call() as inner], []):
+                if name in _GATHERING:
+                    return ast.copy_location(ast.Assign(node.targets, inner), node)
         return node
 
 
