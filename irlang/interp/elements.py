@@ -17,7 +17,7 @@ from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
-from irlang.interp.unfolding import ends_of, inner_box, instance, source, specialised
+from irlang.interp.unfolding import canonical, ends_of, inner_box, instance, source, specialised
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
 _KEPT = 1 << 12  # terms of which it is remembered how they choose
@@ -234,9 +234,22 @@ def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:
 
 
 def _single(index: eq.Expr, box: Limits) -> eq.Expr:
-    """An index that is one number in a box, as that."""
+    """An index as it is in a box: one number as that, and what is left by a division of which the
+    quotient is one number as a difference.
+    """
     ends = None if isinstance(index, eq.Const) else ends_of(index, box)
-    return index if ends is None or ends[0] != ends[1] else eq.Const(ends[0])
+    if ends is not None and ends[0] == ends[1]:
+        return eq.Const(ends[0])
+    if not isinstance(index, eq.Apply):
+        return index
+    index = eq.Apply(index.function, tuple(_single(arg, box) for arg in index.args))
+    if index.function == "%":
+        number, by = index.args
+        quotient = ends_of(eq.Apply("//", (number, by)), box)
+        if quotient is not None and quotient[0] == quotient[1]:
+            whole = eq.Apply("*", (eq.Const(quotient[0]), by))
+            return canonical(eq.Apply("-", (number, whole)))
+    return canonical(index)
 
 
 def _folds(index: eq.Expr) -> bool:

@@ -9,7 +9,7 @@ a root is larger than a number whose square is less.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -19,9 +19,10 @@ from irlang.interp.elements import Looks, Sum, has_default
 from irlang.interp.interval import Numbers
 from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import anonymous, pinned, settled
 
 _OPENED = 6  # sums that are taken apart, to see a multiple of another in one
+_SIGNED = ("*", "/")  # by both factors the sign of a result is told alike
 _FACTORS = 3  # products that are looked into, one inside another
 _CANCELLED = 8  # factors of two products of which those are left out that stand in both
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -39,12 +40,12 @@ class Squares(Pooled):
 
     def _sign(self, expr: eq.Expr, box: Limits) -> int:
         """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
-        sign, left = self._factors(expr, box, _FACTORS)
+        sign, left = self._factors(expr, box, _FACTORS, _SIGNED)
         pairs = 0
         single: list[eq.Expr] = []
         for factor in left:
-            looks = self.copies(factor, box)
-            twin = next((o for o in single if any(a in looks for a in self.copies(o, box))), None)
+            looks = self._nameless(factor, box)
+            twin = next((o for o in single if looks & self._nameless(o, box)), None)
             if twin is None:
                 single.append(factor)
             else:
@@ -59,14 +60,17 @@ class Squares(Pooled):
             sign = -sign if numbers.low < 0 else sign
         return sign
 
-    def _factors(self, expr: eq.Expr, box: Limits, depth: int) -> tuple[int, list[eq.Expr]]:
-        """The factors of a product, and a sign before it."""
+    def _factors(
+        self, expr: eq.Expr, box: Limits, depth: int, through: Collection[str] = ("*",)
+    ) -> tuple[int, list[eq.Expr]]:
+        """The factors of a product, and a sign before it. through: what is opened as a product."""
         term = self.meaning(expr, box) if depth else expr
         if isinstance(term, eq.Apply) and term.function == "neg":
-            sign, found = self._factors(term.args[0], box, depth - 1)
+            sign, found = self._factors(term.args[0], box, depth - 1, through)
             return -sign, found
-        if isinstance(term, eq.Apply) and term.function == "*":
-            signs, parts = zip(*(self._factors(a, box, depth - 1) for a in term.args), strict=True)
+        if isinstance(term, eq.Apply) and term.function in through:
+            opened = (self._factors(arg, box, depth - 1, through) for arg in term.args)
+            signs, parts = zip(*opened, strict=True)
             return math.prod(signs), [one for part in parts for one in part]
         return 1, [expr]
 
@@ -74,6 +78,13 @@ class Squares(Pooled):
         """Whether both arguments are one number: copies of one element, or computed alike."""
         one, other = (self.looks(arg, box) for arg in expr.args)
         return any(look in other for look in one)
+
+    def _nameless(self, expr: eq.Expr, box: Limits) -> frozenset[eq.Expr]:
+        """The ways in which an element may be written, whatever the names of indices are that hang
+        on nothing.
+        """
+        looks = (pinned(look, box) for look in self.looks(expr, box))
+        return frozenset(anonymous(one) if isinstance(one, eq.Reduce) else one for one in looks)
 
     def by_factors(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
         """A quotient of two products with factors that stand in both: that of the others."""
