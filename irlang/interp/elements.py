@@ -10,13 +10,15 @@ from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.equation_rules import linear
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, meet
 from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
-from irlang.interp.regions import Ends, Region, Tensor
+from irlang.interp.regions import Ends, Region, Tensor, form_ends
 from irlang.interp.unfolding import canonical, ends_of, inner_box, instance, source, specialised
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
@@ -249,7 +251,29 @@ def _single(index: eq.Expr, box: Limits) -> eq.Expr:
         if quotient is not None and quotient[0] == quotient[1]:
             whole = eq.Apply("*", (eq.Const(quotient[0]), by))
             return canonical(eq.Apply("-", (number, whole)))
-    return canonical(index)
+    return canonical(_without_rest(index, box) if index.function == "//" else index)
+
+
+def _without_rest(quotient: eq.Apply, box: Limits) -> eq.Apply:
+    """A quotient without what counts for nothing in it: `(4 k + c) // 24`, with c below 4, is
+    `k // 6`.
+    """
+    number, by = (affine(arg) for arg in quotient.args)
+    if number is None or by is None or not by.known or by.constant < 1:
+        return quotient
+    shared = {math.gcd(count, by.constant) for count in number.coefficients.values()}
+    for times in sorted(shared - {1}):
+        counted = {name: n for name, n in number.coefficients.items() if n % times == 0}
+        whole = number.constant // times
+        small = Affine(
+            {name: n for name, n in number.coefficients.items() if name not in counted},
+            number.constant - whole * times,
+        )
+        ends = form_ends(small, box)
+        if ends is not None and 0 <= ends[0] and ends[1] < times:
+            kept = Affine({name: n // times for name, n in counted.items()}, whole)
+            return eq.Apply("//", (linear(kept), eq.Const(by.constant // times)))
+    return quotient
 
 
 def _folds(index: eq.Expr) -> bool:
