@@ -148,6 +148,14 @@ class Elements(Proofs):
             found = self._meanings[key] = made, box
         return found[0]
 
+    def as_written(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
+        """What an element is computed as by its equation, copies not seen through."""
+        if not isinstance(expr, eq.Read) or expr.default is not None or self.stepping:
+            return None
+        read = self.source(expr, box)[0]
+        body = self.tensors[read.tensor].body
+        return None if body is None or not self.as_here(read.tensor) else instance(body, read)
+
     def nested(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
         """A largest of largest elements, or least of least, as that of all at once."""
         whole: eq.Reduce | None = None
