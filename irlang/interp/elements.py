@@ -19,7 +19,15 @@ from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor, form_ends
-from irlang.interp.unfolding import canonical, ends_of, inner_box, instance, source, specialised
+from irlang.interp.unfolding import (
+    canonical,
+    ends_of,
+    inner_box,
+    instance,
+    source,
+    specialised,
+    taken,
+)
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
 _KEPT = 1 << 12  # terms of which it is remembered how they choose
@@ -116,12 +124,28 @@ class Elements(Proofs):
             read, region = source(read, box, self.tensors)
             if any(map(_folds, read.index)):
                 read = replace(read, index=tuple(_single(at, box) for at in read.index))
+            branch = self._branch(read, box) if region is None else None
+            if branch is not None:
+                read = branch
+                continue
             if region is not None or not any(map(eq.reads, read.index)):
                 return read, region
             told = tuple(self._told(index, box) for index in read.index)
             if told == read.index:
                 return read, region
             read = replace(read, index=told)
+
+    def _branch(self, read: eq.Read, box: Limits) -> eq.Read | None:
+        """The element that one is a copy of all over a box in which it lies in several regions, as
+        conditions say; None where it is none.
+        """
+        tensor = self.tensors.get(read.tensor)
+        body = None if tensor is None or self.stepping else tensor.body
+        if not isinstance(body, eq.Apply) or body.function != "select":
+            return None
+        made = taken(instance(body, read), box, self.decided)
+        copied = isinstance(made, eq.Read) and made.default is None and made.tensor != read.tensor
+        return made if isinstance(made, eq.Read) and copied else None
 
     def _told(self, index: eq.Expr, box: Limits) -> eq.Expr:
         """An index that is read from data, where that is one number."""
@@ -278,7 +302,7 @@ def _without_rest(quotient: eq.Apply, box: Limits) -> eq.Apply:
             number.constant - whole * times,
         )
         ends = form_ends(small, box)
-        if ends is not None and 0 <= ends[0] and ends[1] < times:
+        if ends is not None and ends[0] >= 0 and ends[1] < times:
             kept = Affine({name: n // times for name, n in counted.items()}, whole)
             return eq.Apply("//", (linear(kept), eq.Const(by.constant // times)))
     return quotient

@@ -156,47 +156,13 @@ def source(read: eq.Read, box: Limits, store: Store) -> tuple[eq.Read, Region | 
         region = tensor.only(known)
         # of a copy that lies in several regions it is told what it is wherever it lies
         term = tensor.body if region is None else region.term
-        made = None if term is None else _copied(term, read, box)
-        if made is None or (region is None and made.tensor == read.tensor):
+        if not isinstance(term, eq.Read) or term.default is not None:
             return read, region
+        if region is None and term.tensor == read.tensor:
+            return read, None
+        made = instance(term, read)
+        assert isinstance(made, eq.Read)
         read = eq.Read(made.tensor, tuple(_without_pinned(index, box) for index in made.index))
-
-
-def _copied(term: eq.Expr, read: eq.Read, box: Limits) -> eq.Read | None:
-    """The element that a term copies all over a box, the indices of which choose between several;
-    None where it is no copy.
-    """
-    if not isinstance(term, eq.Read) and not _chooses(term):
-        return None
-    made = instance(term, read)
-    while _chooses(made):
-        holds = _holds(made.args[0], box)
-        if holds is None:
-            return None
-        made = made.args[1 if holds else 2]
-    return made if isinstance(made, eq.Read) and made.default is None else None
-
-
-def _chooses(term: eq.Expr) -> TypeGuard[eq.Apply]:
-    """Whether a term is one of two by a comparison."""
-    if not isinstance(term, eq.Apply) or term.function != "select":
-        return False
-    condition = term.args[0]
-    return isinstance(condition, eq.Apply) and condition.function in ("<", "<=", ">", ">=")
-
-
-def _holds(comparison: eq.Expr, box: Limits) -> bool | None:
-    """Whether a comparison of indices holds all over a box; None where that depends."""
-    assert isinstance(comparison, eq.Apply)
-    one, other = (ends_of(arg, box) for arg in comparison.args)
-    if one is None or other is None:
-        return None
-    if comparison.function in (">", ">="):
-        one, other = other, one
-    strict = comparison.function in ("<", ">")
-    if one[1] < other[0] + (not strict):
-        return True
-    return False if one[0] >= other[1] + (not strict) else None
 
 
 def _without_pinned(index: eq.Expr, box: Limits) -> eq.Expr:
