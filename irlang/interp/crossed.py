@@ -1,4 +1,5 @@
-"""Products beside the squares of their factors, where the factors are quotients.
+"""Products with quotients in them: their sign where factors stand twice, and how they lie beside
+the squares of the quotients.
 
 `2 r a b` with a size of `r` below 1 is a share of `a^2 + b^2`, however large these are: so the
 exponent of a normal law of two numbers that hang together does not change its sign. There
@@ -17,7 +18,10 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
 from irlang.interp.squares import Squares
+from irlang.interp.unfolding import anonymous, pinned
 
+_SIGNED = ("*", "/")  # by both factors the sign of a result is told alike
+_OPENED = 3  # products that are looked into, one inside another, for a sign
 _DEEP = 4  # products and quotients that are looked into, one inside another
 _FACTORS = 8  # of a product, those that it is divided by included
 
@@ -30,7 +34,36 @@ class Ratio(NamedTuple):
 
 
 class Crossed(Squares):
-    """An evaluator that bounds a product by the squares of quotients."""
+    """An evaluator that looks at products of quotients."""
+
+    def _sign(self, expr: eq.Expr, box: Limits) -> int:
+        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
+        sign, left = self._factors(expr, box, _OPENED, _SIGNED)
+        pairs = 0
+        single: list[eq.Expr] = []
+        for factor in left:
+            looks = self._nameless(factor, box)
+            twin = next((o for o in single if looks & self._nameless(o, box)), None)
+            if twin is None:
+                single.append(factor)
+            else:
+                single.remove(twin)
+                pairs += 1
+        if not pairs:
+            return 0
+        for factor in single:
+            numbers = self.value(factor, box, {})
+            if not numbers.finite or numbers.low < 0 < numbers.high:
+                return 0
+            sign = -sign if numbers.low < 0 else sign
+        return sign
+
+    def _nameless(self, expr: eq.Expr, box: Limits) -> frozenset[eq.Expr]:
+        """The ways in which an element may be written, whatever the names of indices are that hang
+        on nothing.
+        """
+        looks = (pinned(look, box) for look in self.looks(expr, box))
+        return frozenset(anonymous(one) if isinstance(one, eq.Reduce) else one for one in looks)
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts

@@ -1,4 +1,4 @@
-"""Products of elements: the sign of one in which factors stand twice, and how large it may be.
+"""Products of elements: how large they may be, and those of their factors.
 
 `u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
 the squares of its factors, its root no more than their mean; the square of a mean is no more than
@@ -19,10 +19,9 @@ from irlang.interp.elements import Looks, Sum, has_default
 from irlang.interp.interval import Numbers
 from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import anonymous, pinned, settled
+from irlang.interp.unfolding import settled
 
 _OPENED = 6  # sums that are taken apart, to see a multiple of another in one
-_SIGNED = ("*", "/")  # by both factors the sign of a result is told alike
 _FACTORS = 3  # products that are looked into, one inside another
 _CANCELLED = 8  # factors of two products of which those are left out that stand in both
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -37,28 +36,6 @@ class Squares(Pooled):
         """Tensors have become others: squares are looked for anew."""
         super().forget()
         self._bases = {}
-
-    def _sign(self, expr: eq.Expr, box: Limits) -> int:
-        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
-        sign, left = self._factors(expr, box, _FACTORS, _SIGNED)
-        pairs = 0
-        single: list[eq.Expr] = []
-        for factor in left:
-            looks = self._nameless(factor, box)
-            twin = next((o for o in single if looks & self._nameless(o, box)), None)
-            if twin is None:
-                single.append(factor)
-            else:
-                single.remove(twin)
-                pairs += 1
-        if not pairs:
-            return 0
-        for factor in single:
-            numbers = self.value(factor, box, {})
-            if not numbers.finite or numbers.low < 0 < numbers.high:
-                return 0
-            sign = -sign if numbers.low < 0 else sign
-        return sign
 
     def _factors(
         self, expr: eq.Expr, box: Limits, depth: int, through: Collection[str] = ("*",)
@@ -78,13 +55,6 @@ class Squares(Pooled):
         """Whether both arguments are one number: copies of one element, or computed alike."""
         one, other = (self.looks(arg, box) for arg in expr.args)
         return any(look in other for look in one)
-
-    def _nameless(self, expr: eq.Expr, box: Limits) -> frozenset[eq.Expr]:
-        """The ways in which an element may be written, whatever the names of indices are that hang
-        on nothing.
-        """
-        looks = (pinned(look, box) for look in self.looks(expr, box))
-        return frozenset(anonymous(one) if isinstance(one, eq.Reduce) else one for one in looks)
 
     def by_factors(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
         """A quotient of two products with factors that stand in both: that of the others."""
