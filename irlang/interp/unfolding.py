@@ -290,6 +290,8 @@ def taken(expr: eq.Expr, box: Limits, decided: Decide) -> eq.Expr:
     branch = _branch(expr, box, decided)
     if branch is not None:
         return taken(branch, box, decided)
+    if isinstance(expr, eq.Apply) and expr.function == "constant":  # of the same value
+        return taken(expr.args[0], box, decided)
     if isinstance(expr, eq.Reduce):
         return expr
     return eq.rebuild(expr, lambda part: taken(part, box, decided))
