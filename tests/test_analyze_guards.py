@@ -57,6 +57,7 @@ SLOPES = {
         "sqrt(maximum(reduce_variance(x; axes = [1], correction = 1), 1e-6))",
     "l = reshape(reduce_std(x; keepdims = true); shape = [1])":
         "sqrt(maximum(reduce_variance(x; keepdims = true), 1e-6))",
+    "l = normalize(x; axes = [1])": "l2_normalize(x; axes = [1], eps = 1e-6)",
     "l = acos(multiply(x, 0.1))": "acos(clip(multiply(x, 0.1); min = -0.999999, max = 0.999999))",
 }  # fmt: skip
 

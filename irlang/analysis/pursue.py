@@ -222,8 +222,11 @@ class Pursuit:
             if slopes is None or not 0 < squares < math.inf:
                 return None, values, operand
             gap = self._gap(operand, end)
+            far = gap / squares
+            if not math.isfinite(2 * far):  # of slopes that are hardly any
+                return None, values, operand
             for times in (2.0, 1.0):
-                moved = stepped(self.subject, values, slopes, times * gap / squares)
+                moved = stepped(self.subject, values, slopes, times * far)
                 reached, wrong = self.look(moved)
                 if wrong:
                     return moved, moved, operand

@@ -49,6 +49,9 @@ class Bounds(Sums):
                     yield made
         elif isinstance(term, eq.Reduce):
             yield from self._bounds_of_reduction(term, below, rest, box, facts)
+            written = self.as_written(atom, box)
+            if isinstance(written, eq.Reduce) and written != term:
+                yield from self._bounds_of_reduction(written, below, rest, box, facts)
             deep = self.nested(term, box)
             if deep is not None:
                 yield from self._bounds_of_reduction(deep, below, rest, box, facts)

@@ -10,14 +10,24 @@ from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.equation_rules import linear
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, meet
 from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
-from irlang.interp.regions import Ends, Region, Tensor
-from irlang.interp.unfolding import ends_of, inner_box, instance, source, specialised
+from irlang.interp.regions import Ends, Region, Tensor, form_ends
+from irlang.interp.unfolding import (
+    canonical,
+    ends_of,
+    inner_box,
+    instance,
+    source,
+    specialised,
+    taken,
+)
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
 _KEPT = 1 << 12  # terms of which it is remembered how they choose
@@ -114,12 +124,28 @@ class Elements(Proofs):
             read, region = source(read, box, self.tensors)
             if any(map(_folds, read.index)):
                 read = replace(read, index=tuple(_single(at, box) for at in read.index))
+            branch = self._branch(read, box) if region is None else None
+            if branch is not None:
+                read = branch
+                continue
             if region is not None or not any(map(eq.reads, read.index)):
                 return read, region
             told = tuple(self._told(index, box) for index in read.index)
             if told == read.index:
                 return read, region
             read = replace(read, index=told)
+
+    def _branch(self, read: eq.Read, box: Limits) -> eq.Read | None:
+        """The element that one is a copy of all over a box in which it lies in several regions, as
+        conditions say; None where it is none.
+        """
+        tensor = self.tensors.get(read.tensor)
+        body = None if tensor is None or self.stepping else tensor.body
+        if not isinstance(body, eq.Apply) or body.function != "select":
+            return None
+        made = taken(instance(body, read), box, self.decided)
+        copied = isinstance(made, eq.Read) and made.default is None and made.tensor != read.tensor
+        return made if isinstance(made, eq.Read) and copied else None
 
     def _told(self, index: eq.Expr, box: Limits) -> eq.Expr:
         """An index that is read from data, where that is one number."""
@@ -145,6 +171,14 @@ class Elements(Proofs):
                 made = self.meaning(made, box)  # a copy that lies in several regions
             found = self._meanings[key] = made, box
         return found[0]
+
+    def as_written(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
+        """What an element is computed as by its equation, copies not seen through."""
+        if not isinstance(expr, eq.Read) or expr.default is not None or self.stepping:
+            return None
+        read = self.source(expr, box)[0]
+        body = self.tensors[read.tensor].body
+        return None if body is None or not self.as_here(read.tensor) else instance(body, read)
 
     def nested(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
         """A largest of largest elements, or least of least, as that of all at once."""
@@ -234,9 +268,44 @@ def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:
 
 
 def _single(index: eq.Expr, box: Limits) -> eq.Expr:
-    """An index that is one number in a box, as that."""
+    """An index as it is in a box: one number as that, and what is left by a division of which the
+    quotient is one number as a difference.
+    """
     ends = None if isinstance(index, eq.Const) else ends_of(index, box)
-    return index if ends is None or ends[0] != ends[1] else eq.Const(ends[0])
+    if ends is not None and ends[0] == ends[1]:
+        return eq.Const(ends[0])
+    if not isinstance(index, eq.Apply):
+        return index
+    index = eq.Apply(index.function, tuple(_single(arg, box) for arg in index.args))
+    if index.function == "%":
+        number, by = index.args
+        quotient = ends_of(eq.Apply("//", (number, by)), box)
+        if quotient is not None and quotient[0] == quotient[1]:
+            whole = eq.Apply("*", (eq.Const(quotient[0]), by))
+            return canonical(eq.Apply("-", (number, whole)))
+    return canonical(_without_rest(index, box) if index.function == "//" else index)
+
+
+def _without_rest(quotient: eq.Apply, box: Limits) -> eq.Apply:
+    """A quotient without what counts for nothing in it: `(4 k + c) // 24`, with c below 4, is
+    `k // 6`.
+    """
+    number, by = (affine(arg) for arg in quotient.args)
+    if number is None or by is None or not by.known or by.constant < 1:
+        return quotient
+    shared = {math.gcd(count, by.constant) for count in number.coefficients.values()}
+    for times in sorted(shared - {1}):
+        counted = {name: n for name, n in number.coefficients.items() if n % times == 0}
+        whole = number.constant // times
+        small = Affine(
+            {name: n for name, n in number.coefficients.items() if name not in counted},
+            number.constant - whole * times,
+        )
+        ends = form_ends(small, box)
+        if ends is not None and ends[0] >= 0 and ends[1] < times:
+            kept = Affine({name: n // times for name, n in counted.items()}, whole)
+            return eq.Apply("//", (linear(kept), eq.Const(by.constant // times)))
+    return quotient
 
 
 def _folds(index: eq.Expr) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.crossed import Crossed
 from irlang.interp.interval import Numbers, meet
 from irlang.interp.polynomials import (
     DOUBLE,
@@ -30,7 +31,6 @@ from irlang.interp.polynomials import (
     without_pairs,
 )
 from irlang.interp.range_eval import Limits
-from irlang.interp.squares import Squares
 from irlang.interp.unfolding import instance, small
 
 _DEPTH = 8  # definitions that are looked into, one behind another
@@ -43,7 +43,7 @@ _CLEARED = 1  # divisors that a polynomial is cleared of, one after another
 _SQUARED_ROOT = 8  # roundings of a root, whose error counts twice, and of its square
 
 
-class Forms(Squares):
+class Forms(Crossed):
     """An evaluator that knows where polynomials of a few elements lie."""
 
     # while a polynomial is looked at; boxes and facts are kept, so that their ids stay their own

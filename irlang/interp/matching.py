@@ -67,9 +67,11 @@ def _index_match(
     if len(unknown) > 1:
         return _digits(rest, {name: left.coefficients[name] for name in unknown}, found)
     name = unknown[0]
-    if abs(left.coefficients[name]) != 1:
+    times = left.coefficients[name]
+    if any(count % times for count in (rest.constant, *rest.coefficients.values())):
         return False
-    found[name] = linear(Affine({}).plus(rest, left.coefficients[name]))
+    shares = {other: count // times for other, count in rest.coefficients.items()}
+    found[name] = linear(Affine(shares, rest.constant // times))
     return True
 
 

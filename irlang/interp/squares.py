@@ -1,4 +1,4 @@
-"""Products of elements: the sign of one in which factors stand twice, and how large it may be.
+"""Products of elements: how large they may be, and those of their factors.
 
 `u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
 the squares of its factors, its root no more than their mean; the square of a mean is no more than
@@ -9,7 +9,7 @@ a root is larger than a number whose square is less.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -37,36 +37,17 @@ class Squares(Pooled):
         super().forget()
         self._bases = {}
 
-    def _sign(self, expr: eq.Expr, box: Limits) -> int:
-        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
-        sign, left = self._factors(expr, box, _FACTORS)
-        pairs = 0
-        single: list[eq.Expr] = []
-        for factor in left:
-            looks = self.copies(factor, box)
-            twin = next((o for o in single if any(a in looks for a in self.copies(o, box))), None)
-            if twin is None:
-                single.append(factor)
-            else:
-                single.remove(twin)
-                pairs += 1
-        if not pairs:
-            return 0
-        for factor in single:
-            numbers = self.value(factor, box, {})
-            if not numbers.finite or numbers.low < 0 < numbers.high:
-                return 0
-            sign = -sign if numbers.low < 0 else sign
-        return sign
-
-    def _factors(self, expr: eq.Expr, box: Limits, depth: int) -> tuple[int, list[eq.Expr]]:
-        """The factors of a product, and a sign before it."""
+    def _factors(
+        self, expr: eq.Expr, box: Limits, depth: int, through: Collection[str] = ("*",)
+    ) -> tuple[int, list[eq.Expr]]:
+        """The factors of a product, and a sign before it. through: what is opened as a product."""
         term = self.meaning(expr, box) if depth else expr
         if isinstance(term, eq.Apply) and term.function == "neg":
-            sign, found = self._factors(term.args[0], box, depth - 1)
+            sign, found = self._factors(term.args[0], box, depth - 1, through)
             return -sign, found
-        if isinstance(term, eq.Apply) and term.function == "*":
-            signs, parts = zip(*(self._factors(a, box, depth - 1) for a in term.args), strict=True)
+        if isinstance(term, eq.Apply) and term.function in through:
+            opened = (self._factors(arg, box, depth - 1, through) for arg in term.args)
+            signs, parts = zip(*opened, strict=True)
             return math.prod(signs), [one for part in parts for one in part]
         return 1, [expr]
 

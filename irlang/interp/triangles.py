@@ -13,7 +13,7 @@ from itertools import combinations, product
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.norms import Norms
+from irlang.interp.projections import Projections
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 
@@ -29,7 +29,7 @@ class Length:
     count: int
 
 
-class Triangles(Norms):
+class Triangles(Projections):
     """An evaluator that knows how long sums of vectors are."""
 
     def _bounds(

@@ -151,12 +151,16 @@ def source(read: eq.Read, box: Limits, store: Store) -> tuple[eq.Read, Region | 
         tensor = store.get(read.tensor)
         ends = [ends_of(index, box) for index in read.index]
         known = [one for one in ends if one is not None]
-        region = tensor.only(known) if tensor is not None and len(known) == len(ends) else None
-        if region is None:
+        if tensor is None or len(known) < len(ends):
             return read, None
-        if not isinstance(region.term, eq.Read) or region.term.default is not None:
+        region = tensor.only(known)
+        # of a copy that lies in several regions it is told what it is wherever it lies
+        term = tensor.body if region is None else region.term
+        if not isinstance(term, eq.Read) or term.default is not None:
             return read, region
-        made = instance(region.term, read)
+        if region is None and term.tensor == read.tensor:
+            return read, None
+        made = instance(term, read)
         assert isinstance(made, eq.Read)
         read = eq.Read(made.tensor, tuple(_without_pinned(index, box) for index in made.index))
 
@@ -286,6 +290,8 @@ def taken(expr: eq.Expr, box: Limits, decided: Decide) -> eq.Expr:
     branch = _branch(expr, box, decided)
     if branch is not None:
         return taken(branch, box, decided)
+    if isinstance(expr, eq.Apply) and expr.function == "constant":  # of the same value
+        return taken(expr.args[0], box, decided)
     if isinstance(expr, eq.Reduce):
         return expr
     return eq.rebuild(expr, lambda part: taken(part, box, decided))
