@@ -18,7 +18,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
 from irlang.interp.squares import Squares
-from irlang.interp.unfolding import anonymous, pinned
+from irlang.interp.unfolding import pinned
 
 _SIGNED = ("*", "/")  # by both factors the sign of a result is told alike
 _OPENED = 3  # products that are looked into, one inside another, for a sign
@@ -59,11 +59,11 @@ class Crossed(Squares):
         return sign
 
     def _nameless(self, expr: eq.Expr, box: Limits) -> frozenset[eq.Expr]:
-        """The ways in which an element may be written, whatever the names of indices are that hang
-        on nothing.
+        """The ways in which an element may be written that tell its sign, whatever it was rounded
+        to: sums over the same terms may be on either side of 0, as each has its own order.
         """
         looks = (pinned(look, box) for look in self.looks(expr, box))
-        return frozenset(anonymous(one) if isinstance(one, eq.Reduce) else one for one in looks)
+        return frozenset(one for one in looks if not any(map(_adds_up, eq.walk(one))))
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -80,7 +80,7 @@ class Crossed(Squares):
         """Half the squares of two quotients that it is a multiple of, or the sum of both, where
         that is in `rest`; as often as what is left of the product is large.
         """
-        whole = self._ratio(term, box, _DEEP)
+        whole = self._ratio(term, box)
         if not whole.bottoms or len(whole.tops) + len(whole.bottoms) > _FACTORS:
             return
         sizes = [self.interval(one, box, {}) for one in (*whole.tops, *whole.bottoms)]
@@ -115,21 +115,31 @@ class Crossed(Squares):
             for term in terms:
                 base = self.square_of(term, box)
                 if base is not None:
-                    found.append((holder, self._ratio(base, box, _DEEP)))
+                    found.append((holder, self._ratio(base, box)))
         return found
 
-    def _ratio(self, expr: eq.Expr, box: Limits, depth: int) -> Ratio:
-        """The factors of a product and those that it is divided by, but for its sign."""
+    def _ratio(self, expr: eq.Expr, box: Limits, depth: int = _DEEP, below: bool = False) -> Ratio:
+        """The factors of a product and those that it is divided by, but for its sign. below:
+        whether something is divided by it: then it is opened where all its digits are kept alone,
+        as what is lost of a product next to 0 changes a quotient by as much as there is.
+        """
         term = self.meaning(expr, box) if depth else expr
         if isinstance(term, eq.Apply) and depth:
             if term.function == "neg":
-                return self._ratio(term.args[0], box, depth - 1)
-            if term.function in ("*", "/"):
-                one, other = (self._ratio(arg, box, depth - 1) for arg in term.args)
-                if term.function == "/":
+                return self._ratio(term.args[0], box, depth - 1, below)
+            if term.function in ("*", "/") and not (below and self._loses_digits(expr, box)):
+                divides = term.function == "/"
+                one = self._ratio(term.args[0], box, depth - 1, below)
+                other = self._ratio(term.args[1], box, depth - 1, below or divides)
+                if divides:
                     other = Ratio(other.bottoms, other.tops)
                 return Ratio(one.tops + other.tops, one.bottoms + other.bottoms)
         return Ratio([expr], [])
+
+    def _loses_digits(self, expr: eq.Expr, box: Limits) -> bool:
+        """Whether an element may be so near 0 that its type has fewer digits for it."""
+        ends = self.interval(expr, box, {})
+        return ends.empty or max(ends.low, -ends.high) < self.own.row.tiny
 
     def _without(self, whole: Ratio, part: Ratio, box: Limits) -> Ratio | None:
         """What is left of a product without the factors of another; None where it has not all."""
@@ -164,3 +174,8 @@ class Crossed(Squares):
         parts = [Ratio([one], []) for one in ratio.tops]
         parts += [Ratio([], [one]) for one in ratio.bottoms]
         return math.prod(max(self._size(part, box), 1.0) for part in parts)
+
+
+def _adds_up(part: eq.Expr) -> bool:
+    """Whether an expression is rounded as often as there are terms, in an order that none tells."""
+    return isinstance(part, eq.Reduce) and part.kind in ("sum", "prod")
