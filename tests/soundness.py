@@ -107,6 +107,8 @@ def _drawn(numbers: np.random.Generator, one: Port | Param, number: int) -> Arra
     assert one.within is not None
     shape, kind = one.info.shape, DTYPES[one.info.dtype].numpy
     low, high = (_inner(end, kind, up) for end, up in zip(one.within, (True, False), strict=True))
+    if low > high:  # what one number is that the type does not have
+        low = high = float(kind.type(one.within[0]))
     choice = number if number < 3 else int(numbers.integers(0, 9))
     zero = min(max(low, 0.0), high)
     even = numbers.uniform(size=shape)

@@ -98,7 +98,7 @@ class Crossed(Squares):
             many = 2 * (len(whole.tops) + len(whole.bottoms)) + 8
             share = 0.5 * apart * (1 + 2 * many * self.own.row.unit)
             lost = many * self.own.least * self._largest(whole, box)
-            if math.isfinite(share) and math.isfinite(lost):
+            if 0 < share < math.inf and math.isfinite(lost):
                 half = -share if below else share
                 bound = Sum({holder: half}, error=lost)
                 yield bound if holder == other else bound.plus(Sum({other: 1.0}), half)

@@ -76,12 +76,16 @@ def numbers_within(info: eq.TensorInfo, within: tuple[float, float]) -> Numbers:
 
 
 def inside(own: Arithmetic, low: float, high: float) -> Numbers:
-    """The numbers of a type from `low` to `high`: ends that it does not have are no members."""
-    ends = own.nearest(low), own.nearest(high)
+    """The numbers of a type from `low` to `high`: ends that it does not have are no members, unless
+    there are no others: 0.1 to 0.1 is what the type has for 0.1.
+    """
+    nearest = ends = own.nearest(low), own.nearest(high)
     if ends[0] < low:
         ends = (float(np.nextafter(_typed(own, ends[0]), _typed(own, np.inf))), ends[1])
     if ends[1] > high:
         ends = (ends[0], float(np.nextafter(_typed(own, ends[1]), _typed(own, -np.inf))))
+    if ends[0] > ends[1] and low <= high:
+        ends = nearest
     return interval(max(ends[0], -own.largest), min(ends[1], own.largest))
 
 

@@ -296,7 +296,15 @@ class Shares(Forms):
             for one, other in (args, args[::-1]) if look.function == "*" else (args,):
                 times = self.value(other, box, {})
                 if times.finite and times.low > 0:
-                    yield one, 1 / times.high if look.function == "/" else times.low
+                    factor = 1 / times.high if look.function == "/" else times.low
+                    yield one, factor * self._kept(look, box)
+
+    def _kept(self, look: eq.Apply, box: Limits) -> float:
+        """What of a product is left at least, beside rounding, where it may be a denormal number
+        and not 0.
+        """
+        low = self.value(look, box, {}).low
+        return low / (low + self.own.least) if 0 < low < self.own.row.tiny else 1.0
 
     def _not_negative(self, expr: eq.Expr, box: Limits) -> bool:
         """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere, or

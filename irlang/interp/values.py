@@ -137,10 +137,15 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
 
 
 def beyond(array: Array, within: tuple[float, float]) -> Array:
-    """Where numbers are outside a range; NaN is."""
+    """Where numbers are outside a range; NaN is. A range of one number that a type does not have is
+    the nearest that it has.
+    """
     low, high = within
     numbers = array.astype(np.float64)
-    return ~((numbers >= low) & (numbers <= high))
+    found = ~((numbers >= low) & (numbers <= high))
+    if low == high and array.dtype.kind not in "iub":
+        found &= numbers != np.float64(array.dtype.type(low))
+    return found
 
 
 def initial_values(graph: Graph, seed: int) -> dict[str, Array]:
