@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from irlang.cli import status
 from irlang.commands.cases import targets_for
 from irlang.commands.diff import command
+from irlang.diff.reduce_files import is_of_gradients
 from irlang.lower.target import usual
 from tests.targets import usable
 
@@ -71,3 +72,26 @@ def test_a_finding_is_compared_on_the_target_that_it_is_of(
     assert found == [*own, *usual()]
     assert targets_for(str(tmp_path / "finding.nnir"), None) == found
     assert targets_for(str(tmp_path), "torch") == ["torch"]
+
+
+@pytest.mark.parametrize("asked", ["diff", "localize", "reduce"])
+def test_a_finding_in_gradients_is_compared_with_them(
+    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its values agree: without its gradients nothing would be told of it."""
+    usable("torch")
+    text = "nnir 1\n\nmodel m(x: f32[3]) -> y: f32[3] {\n  y = relu(x)\n  loss = reduce_sum(y)\n}\n"
+    (tmp_path / "finding.nnir").write_text(f"# wrong: torch, relu\n{text}")
+    assert status([asked, str(tmp_path), "--targets", "torch", "--format", "json"]) == 0
+    plain = capsys.readouterr().out
+    first = "# wrong: torch, relu\n# seen in its gradients\n"
+    (tmp_path / "finding.nnir").write_text(f"{first}{text}")
+    assert is_of_gradients(tmp_path / "finding.nnir")
+    assert status([asked, str(tmp_path), "--targets", "torch", "--format", "json"]) == 0
+    told = capsys.readouterr().out
+    assert ("d_x" in told or "gradient" in told) is (asked != "reduce")
+    assert "d_x" not in plain
+    assert '"gradient"' not in plain
+    no_loss = first + text.replace("  loss = reduce_sum(y)\n", "")
+    (tmp_path / "finding.nnir").write_text(no_loss)
+    assert status([asked, str(tmp_path), "--targets", "torch"]) == (2 if asked == "diff" else 0)

@@ -55,6 +55,13 @@ def targets_for(file: str, named: str | None) -> list[str]:
     return split_names(named, ",".join((*([own] if own else []), *usual())))
 
 
+def asks_gradients(file: str) -> bool:
+    """Whether a file is of a finding in gradients, which are compared though nobody asks for it."""
+    from irlang.diff.reduce_files import is_of_gradients
+
+    return is_of_gradients(Path(_model_in(file)))
+
+
 def _is_installed(target: str) -> bool:
     """Whether there is such a target; a line of a file may name anything."""
     from irlang.lower.target import describe

@@ -47,7 +47,7 @@ def command(
     form: str,
 ) -> int:
     """Compare targets with the oracle on one model."""
-    from irlang.commands.cases import load_case, targets_for
+    from irlang.commands.cases import asks_gradients, load_case, targets_for
     from irlang.commands.loading import load_profile
     from irlang.diagnostics import fail
     from irlang.diff import training
@@ -55,7 +55,7 @@ def command(
     from irlang.diff.stages import by_calls
     from irlang.diff.verdict import FINDINGS
 
-    grad = grad or optimizer is not None
+    grad = grad or optimizer is not None or asks_gradients(file)
     case = load_case(file, given, bind, model, seed, grad)
     made = None
     if optimizer is not None:

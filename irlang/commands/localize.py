@@ -41,12 +41,13 @@ def command(
     form: str,
 ) -> int:
     """Say which operator makes targets disagree, by its own inputs and by substitution."""
-    from irlang.commands.cases import load_case, targets_for
+    from irlang.commands.cases import asks_gradients, load_case, targets_for
     from irlang.commands.loading import load_profile
     from irlang.diff.runner import Session
 
     sizes = [text for text in bind if text.partition("=")[2].isdigit()]
     calls = [text for text in bind if text not in sizes]
+    grad = grad or asks_gradients(file)
     case = load_case(file, given, sizes, model, seed, grad)
     names = targets_for(file, targets)
     with Session(names, accepted=load_profile(profile)) as session:

@@ -39,18 +39,19 @@ def command(
     form: str,
 ) -> int:
     """Make a model that targets disagree on as small as possible, its numbers round."""
-    from irlang.commands.cases import disagreeing, load_case, targets_for
+    from irlang.commands.cases import asks_gradients, disagreeing, load_case, targets_for
     from irlang.commands.loading import load_profile
     from irlang.diagnostics import fail
     from irlang.diff.localise import localise
     from irlang.diff.reduce import reduce
-    from irlang.diff.reduce_files import save, to_text
+    from irlang.diff.reduce_files import OF_GRADIENTS, save, to_text
     from irlang.diff.report_script import listed
     from irlang.diff.runner import Session
     from irlang.diff.stages import blamed_gradient
 
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
+    grad = grad or asks_gradients(file)
     case = load_case(file, given, bind, model, seed, grad)
     with Session(targets_for(file, targets), accepted=load_profile(profile)) as session:
         found = disagreeing(session, case, grad)
@@ -67,11 +68,12 @@ def command(
         made = reduce(session, case, target, culprit=name, grad=grad, seconds=seconds)
     assert made is not None
     operators = " + ".join(node.op.name for node in made.case.graph.nodes)
-    note = f"{made.symptom.verdict}: {target}, {name or operators}"
-    text = to_text(made.case.graph, made.case.catalog, (note,))
+    notes = (f"{made.symptom.verdict}: {target}, {name or operators}",)
+    notes += (OF_GRADIENTS,) if made.symptom.backward else ()
+    text = to_text(made.case.graph, made.case.catalog, notes)
     if out is not None:
         try:
-            save(made.case, out, (note,))
+            save(made.case, out, notes)
         except OSError as error:
             raise fail("usage.out", f"{out} cannot be written: {error.strerror}") from None
     if form == "json":

@@ -33,6 +33,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BYTES = 1 << 30  # of a file of inputs that is read
 _BOLD = "in forms that targets may refuse"
 _TURN = "written in another way: "
+OF_GRADIENTS = "seen in its gradients"
 _HEAD = 4096  # bytes of a file that may hold its first lines
 _NAMES = {
     "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
@@ -137,6 +138,11 @@ def target_of(path: Path) -> str | None:
     """The target that the first line of a finding names; None of other files."""
     told = re.match(r"# [a-z]+: (\S+), ", next(iter(_comments(path)), ""))
     return told[1] if told else None
+
+
+def is_of_gradients(path: Path) -> bool:
+    """Whether a finding says that it is seen where gradients are asked for."""
+    return f"# {OF_GRADIENTS}" in _comments(path)
 
 
 def _comments(path: Path) -> list[str]:
