@@ -450,8 +450,6 @@ def test_what_breaks_a_requirement_reaches_the_operator(
         ("torch", "cosine_embedding", "signs"),
         ("torch", "binary_cross_entropy_logits", "shares"),
         ("tf", "binary_cross_entropy_logits", "shares"),
-        ("mxnet", "cross_entropy", "labels"),
-        ("mxnet", "roi_align", "batch"),
     ],
 )
 def test_elements_that_a_documentation_alone_rules_out(

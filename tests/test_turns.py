@@ -206,6 +206,16 @@ def test_a_manner_is_kept_in_files_and_in_calls(tmp_path: Path) -> None:
     assert manner_of(path) == USUAL == manner_of(tmp_path / "no.nnir")
 
 
+@pytest.mark.parametrize("edge", [True, False])
+def test_values_at_edges_are_told_in_files(edge: bool, tmp_path: Path) -> None:
+    """What is no number is judged otherwise where it was meant."""
+    one = replace(as_case(case(*_MATRIX)), edge=edge, manner=Manner(turn=4))
+    path = tmp_path / "finding.nnir"
+    save(one, path, ("edge: torch, softmax",))
+    found = load_case(str(path), [], [], None, 0)
+    assert (found.edge, found.manner) == (edge, one.manner)
+
+
 _BATCH = "x: f32[2, 1, 4], z: f32[3, 4]"
 _ROWS_OF_A_BATCH = "einsum(x, z; labels = [0, 1, 2, 1, 2], output = [0, 1])"
 

@@ -28,7 +28,7 @@ def load_case(
     beside it, or are drawn, in the order that a definition wants. grad: whether gradients are asked
     for as well, which `require_names` is about.
     """
-    from irlang.diff.reduce_files import manner_of
+    from irlang.diff.reduce_files import is_edge, manner_of
     from irlang.diff.runner import Case
     from irlang.gen.lines import drawn
 
@@ -39,7 +39,8 @@ def load_case(
         require_names(graph)
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = drawn(graph, catalog, seed, known)
-    return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
+    path = Path(file)
+    return Case(graph, values, params, catalog, edge=is_edge(path), manner=manner_of(path))
 
 
 def targets_for(file: str, named: str | None) -> list[str]:

@@ -32,6 +32,7 @@ from irlang.parser.printer import print_file
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BYTES = 1 << 30  # of a file of inputs that is read
 _BOLD = "in forms that targets may refuse"
+_EDGE = "with values at the edges of their types"
 _TURN = "written in another way: "
 OF_GRADIENTS = "seen in its gradients"
 _HEAD = 4096  # bytes of a file that may hold its first lines
@@ -78,8 +79,9 @@ def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
     """Writes `path` (a `.nnir` file) and its `.safetensors`.
 
     What has values that leave its range, as those at the ends of a type may, has none in the text.
-    A case that is written otherwise than is usual says so in lines.
+    A case that is written otherwise than is usual, or has values at edges, says so in lines.
     """
+    notes = (*notes, *((_EDGE,) if case.edge else ()))
     notes = (*notes, *((_BOLD,) if case.manner.bold else ()))
     notes = (*notes, *((f"{_TURN}{case.manner.turn}",) if case.manner.turn else ()))
     beside, words = path.with_suffix(".safetensors"), spelled(case.graph)
@@ -132,6 +134,11 @@ def manner_of(path: Path) -> Manner:
     lines = _comments(path)
     turns = [found[1] for line in lines if (found := re.fullmatch(rf"# {_TURN}(\d{{1,4}})", line))]
     return Manner(f"# {_BOLD}" in lines, int(turns[0]) if turns else 0)
+
+
+def is_edge(path: Path) -> bool:
+    """Whether a `.nnir` file says that it has values at the edges of their types on purpose."""
+    return f"# {_EDGE}" in _comments(path)
 
 
 def target_of(path: Path) -> str | None:

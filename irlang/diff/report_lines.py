@@ -62,7 +62,7 @@ def straight(
     end = model.body[-1]
     if into is None or out is None:
         return None
-    if call.model or model.decorator_list or model.args.vararg is not None:
+    if call.model or call.fixed or model.decorator_list or model.args.vararg is not None:
         return None if slopes else _around(code, tree, call, names, (into, out), written)
     if not isinstance(end, ast.Return) or not isinstance(end.value, ast.Tuple):
         return None
@@ -132,13 +132,17 @@ def _around(
     tensors = dict(zip([*inputs, *params], arguments, strict=True))
     given = [_given(tensors[name], written[name], into) for name in tensors]
     results = list(outputs)
-    taken = {*arguments, *(one.name for one in own)}
+    taken = {*arguments, *(one.name for one in own), *(["fixed"] if call.fixed else [])}
     if not all(name.isidentifier() and name not in taken for name in outputs):
         results = [f"result{place}" for place in range(len(outputs))]
     handed = ", ".join(arguments)
-    handed = f"{call.model}, [{handed}]" if call.model else handed
-    ran = f"{', '.join(results)}{',' * (len(results) == 1)} = {call.function}({handed})"
-    body = _block(call.within, ran)
+    above, ran = "", f"{call.function}({f'{call.model}, [{handed}]' if call.model else handed})"
+    if call.fixed:
+        of = ", ".join(arguments[: len(inputs)])
+        above = f"\ndef fixed({of}):\n    return {model.name}({handed})\n\n\n"
+        ran = re.sub(r"\*?\bvalues\b", lambda m: of if m[0][0] == "*" else f"[{of}]", call.fixed)
+    told = f"{', '.join(results)}{',' * (len(results) == 1)} = {ran}"
+    body = above + _block(call.within, told)
     used = "\n".join((body, helpers, into, out, *written.values()))
     imports, versions = _imports(code, tree, used)
     shown = {n: _in_place(out, one) for n, one in zip(outputs, results, strict=True)}
@@ -167,12 +171,15 @@ def _text(code: str, one: ast.FunctionDef | ast.ClassDef, bare: bool) -> str:
 class _Call:
     """How `run` calls the model: the function's name, and the head of a `with` around it.
 
-    model: the model's name, where that is handed to a function that makes something of it.
+    model: the model's name, where that is handed to a function that makes something of it. fixed:
+    what is made of the function `fixed` of the inputs alone, whose parameters are constants, and
+    called with `values`.
     """
 
     function: str
     within: str
     model: str = ""
+    fixed: str = ""
 
 
 def _called(run: ast.FunctionDef) -> _Call | None:
@@ -181,6 +188,11 @@ def _called(run: ast.FunctionDef) -> _Call | None:
             within = f"with {', '.join(map(ast.unparse, items))}:"
         case [ast.Assign(), ast.AugAssign(), inner, ast.Return()]:
             within = ""
+        case [
+            ast.FunctionDef(body=[ast.Return(value=ast.Call(func=ast.Name(id=name)))]),
+            ast.Assign(), ast.Assign(value=value), ast.Return(),
+        ]:  # fmt: skip
+            return _Call(name, "", fixed=ast.unparse(value))
         case _:
             return None
     match inner:

@@ -129,11 +129,11 @@ _FIXED = '''
 def run(inputs, params):
     """The outputs as arrays by name; the parameters are constants."""
 
-    @jax.jit
     def fixed(*values):
         return {function}(*values, *(tensor(name, params[name]) for name in PARAMS))
 
-    results = fixed(*(tensor(name, inputs[name]) for name in INPUTS))
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    results = jax.jit(fixed)(*values)
     return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
 '''
 
