@@ -158,3 +158,12 @@ def test_what_is_shown_on_the_way_is_turned_beside_the_chain() -> None:
 def test_what_goes_by_place(declared: str, call: str, by_place: bool) -> None:
     one = case(declared, call)
     assert goes_by_place(one.graph.nodes[0].expansion(one.catalog)) is by_place
+
+
+def test_what_has_one_element_is_turned_as_others_are(session: Session) -> None:
+    shape = "f32[1, 1, 1, 1]"
+    lines = "param w: f32[1, 1, 1, 1] in [-1, 1]\n  y = conv(tanh(x), w)"
+    source = f"nnir 1\nmodel m(x: {shape} in [-1, 1]) -> y: {shape} {{\n  {lines}\n}}\n"
+    (graph,) = check(parse(source), builtin()).graphs
+    assert agrees(session, graph)
+    assert "tf.reshape" not in text(graph)

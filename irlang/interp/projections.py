@@ -48,5 +48,6 @@ class Projections(Norms):
             length = self._length(other, sum_) * (1 + self.own.changed_by(sum_.count + 8))
             # products and squares next to 0 are lost, of the dividend and of the divisor
             lost = 4 * sum_.count * self.own.least * (1 + sizes[0]) * (1 + sizes[1])
-            best = min(best, length / share + lost * (1 + length) / divisor.low)
+            lost *= (1 + length) / min(share, 1.0)
+            best = min(best, length / share + lost / divisor.low)
         return best

@@ -88,7 +88,9 @@ def inside(call: Call[Any], catalog: Catalog, asked: bool = False) -> Call[Any] 
     known = any(v.rank == rank and build.last(v) is not None for v in call.values.values())
     if others or not (known or asked) or not goes_by_place(call.node.expansion(catalog)):
         return None
-    values = {name: _last(call, value, rank) for name, value in call.values.items()}
+    # of numbers for every channel alone a result would have no other axes
+    flat = known or any(not _is_row(v, rank) for v in call.values.values() if v.shape)
+    values = {name: _last(call, value, rank, flat) for name, value in call.values.items()}
     instance = instantiate(call.node.op, _types(call.node, values), call.node.attrs)
     node = replace(call.node, instance=instance)
     return replace(call, node=node, values=values) if _is_same(call.node, node, catalog) else None
@@ -124,15 +126,26 @@ def _formulas(expansion: Expansion) -> list[tuple[str, eq.Expr]]:
     return [(equation.target, bare(equation.body)) for equation in every]
 
 
-def _last(call: Call[PythonBuilder], value: Value, rank: int) -> Value:
-    """An operand with its channels last; a number for every channel has one axis then."""
+def _whole(value: Value, rank: int) -> tuple[int, ...]:
+    return (1,) * (rank - value.rank) + value.shape
+
+
+def _is_row(value: Value, rank: int) -> bool:
+    """Whether an operand has a number for every channel, and no more."""
+    return all(size == 1 for axis, size in enumerate(_whole(value, rank)) if axis != 1)
+
+
+def _last(call: Call[PythonBuilder], value: Value, rank: int, flat: bool) -> Value:
+    """An operand with its channels last. flat: whether a number for every channel has one axis
+    then.
+    """
     build = call.build
     if value.literal is not None or not value.shape:
         return value
     if build.last(value) is not None:
         return channels_last(call, value)
-    whole = (1,) * (rank - value.rank) + value.shape
-    if all(size == 1 for axis, size in enumerate(whole) if axis != 1):
+    whole = _whole(value, rank)
+    if flat and _is_row(value, rank):
         return build.let(build.reshape(value, (whole[1],)), f"{value.text}_last")
     return channels_last(call, value if value.shape == whole else build.reshape(value, whole))
 
