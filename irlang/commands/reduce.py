@@ -68,7 +68,7 @@ def command(
         made = reduce(session, case, target, culprit=name, grad=grad, seconds=seconds)
     assert made is not None
     operators = " + ".join(node.op.name for node in made.case.graph.nodes)
-    notes = (f"{made.symptom.verdict}: {target}, {name or operators}",)
+    notes: tuple[str, ...] = (f"{made.symptom.verdict}: {target}, {name or operators}",)
     notes += (OF_GRADIENTS,) if made.symptom.backward else ()
     text = to_text(made.case.graph, made.case.catalog, notes)
     if out is not None:
