@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from irlang.api import loads
 from irlang.catalog import builtin
+from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.interp import proofs, reasons
 from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.declared import inside
 from irlang.interp.interval import interval, join
 from irlang.interp.monotone import _least_change
 from irlang.interp.range import DOMAINS, Analysis, analyse
 from irlang.interp.stepwise import evaluated
+from irlang.interp.values import beyond
 from irlang.scalar import SCALARS
 
 CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
@@ -551,3 +554,14 @@ def test_a_place_that_a_condition_keeps_inside(condition: str, index: str, safe:
     }}
     model m(x: f32[3, 5] in [0, 1], n: i64[3] in [0, 5]) -> y: f32[3, 5] {{ y = turned(x, n) }}"""
     assert possible(analysed(text)) == (set() if safe else {("y", "index")})
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("f32", 0.1), ("f32", 0.127), ("f16", 0.3)])
+def test_a_range_of_one_number_holds_what_the_type_has_for_it(dtype: str, number: float) -> None:
+    kind = DTYPES[dtype].numpy.type
+    near = np.array([kind(number), np.nextafter(kind(number), kind(1)), kind(0.25)])
+    assert float(near[0]) != number
+    assert beyond(near, (number, number)).tolist() == [False, True, True]
+    assert beyond(near, (0.0, 1.0)).tolist() == [False] * 3
+    found = inside(Arithmetic(dtype), number, number)
+    assert (found.low, found.high) == (float(near[0]), float(near[0]))
