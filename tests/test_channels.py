@@ -38,6 +38,9 @@ _STEPS = (
     ("transpose(transpose(h))", ""),
     ("reverse(h; axes = [1])", ""),
     ("cumsum(h; axis = 2)", ""),
+    ("pad(h; before = [0, 1{ones}], after = [0, -1{less}])", ""),
+    ("pad(h; before = [0, 0{ones}], after = [0, 0{less}], value = 2)", ""),
+    ("slice(h; axes = [0, 1], begin = [0, 0], end = [2, 3])", ""),
     ("broadcast_to(h; shape = [2, 3{sizes}])", ""),
 )
 
@@ -53,12 +56,12 @@ def model(
     """A convolution of so many axes and steps behind it; some of the values are results. first:
     what stands there instead.
     """
-    ones, sizes = ", 1" * rank, f", {size}" * rank
+    ones, less, sizes = ", 1" * rank, ", -1" * rank, f", {size}" * rank
     lines = [f"param w: f32[3, 3{ones}] in [-1, 1]", "param g: f32[3] in [-1, 1]"]
     lines += ["param v: f32[3] in [0.5, 2]", f"h0 = {first}"]
     for n, step in enumerate(steps):
         call, declared = (
-            part.format(n=n, ones=ones, size=size, sizes=sizes) for part in _STEPS[step]
+            part.format(n=n, ones=ones, less=less, size=size, sizes=sizes) for part in _STEPS[step]
         )
         lines += [declared] * bool(declared)
         lines.append(f"h{n + 1} = {re.sub(r'(?<![a-z])h(?![a-z])', f'h{n}', call)}")
@@ -127,6 +130,15 @@ def test_what_a_convolution_alone_reads_is_made_for_it() -> None:
     assert "tf.nn.relu(x_last)" in code
     shown = text(model([6, 10], 2, {1}, first="relu(x)"))
     assert "tf.nn.relu(x)" in shown
+
+
+def test_a_padding_stands_right_in_front_of_its_convolution() -> None:
+    pad = "pad(x; before = [1, 0, 2, 0], after = [0, 0, 0, 2])"
+    lines = f"param w: f32[3, 3, 1, 1] in [-1, 1]\n  y = conv({pad}, w)"
+    shapes = "x: f32[2, 3, 4, 4] in [-1, 1]) -> y: f32[3, 3, 6, 6]"
+    code = text(check(parse(f"nnir 1\nmodel m({shapes} {{\n  {lines}\n}}\n"), builtin()).graphs[0])
+    assert "tf.pad(x_last, [[1, 0], [2, 0], [0, 2], [0, 0]])" in code
+    assert code.count("[0, 3, 1, 2]") == code.count("[0, 2, 3, 1]") == 1
 
 
 @pytest.mark.parametrize("call", ["reverse(h; axes = [1])", "cumsum(h; axis = 1)"])

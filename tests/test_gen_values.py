@@ -105,7 +105,9 @@ def test_results_of_weighted_sums_stay_moderate() -> None:
     from irlang.interp.program import run
     from irlang.interp.values import initial_values, inputs
 
-    sums = [op.name for op in builtin() if any(slot.fan for slot in pattern(op).slots)]
+    patterns = {op.name: pattern(op) for op in builtin()}
+    sums = [name for name, one in patterns.items() if any(slot.fan for slot in one.slots)]
+    sums = [n for n in sums if not patterns[n].orders]  # `irlang.gen.lines` arranges what ascends
     sums = [n for n in sums if len(pattern(builtin().op(n)).slots) > 1]  # type: ignore[arg-type]
     sizes = []
     for seed in range(40):

@@ -251,7 +251,8 @@ def test_half_of_the_pieces_are_as_a_pass_asks_for_them() -> None:
     assert len(exact) > shapes.count(()) > len(exact) * 3 / 4
     longer = [graph for graph in exact if len(graph.nodes) > 3]
     assert len(exact) / 5 < len(longer) < len(exact) * 4 / 5
-    assert all(graph.nodes[2].outputs[0] in graph.nodes[3].operands() for graph in longer)
+    for graph in longer:  # the first call that follows may be of a new tensor, as a weight's
+        assert any(graph.nodes[2].outputs[0] in node.operands() for node in graph.nodes[3:])
 
 
 def test_a_table_of_bytes_is_a_parameter_where_a_pass_asks_for_that() -> None:

@@ -11,6 +11,7 @@ second result of a call; a call alone is its first.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ _RESULT = "result"  # what is written as a call, but is a result of one
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
+_NEAR = "{:.2g}"  # a number that passes may take for the one they look for, as 0.17 for a sixth
 _LAST = ((-1,),)  # as idioms name the axis that layers work along
 # Times as likely as other changes: there is one axis for many calls, and a difference the other way
 # round, and an axis where a number is meant, are what those that look for patterns overlook.
@@ -249,7 +251,10 @@ def _other_operands(step: Step, later: bool, chooser: Chooser) -> Iterator[Step]
     for place, operand in enumerate(operands):
         other: Operand = None
         if isinstance(operand, float):
-            other = chooser.pick((*(n for n in _NUMBERS if n != operand), -operand, operand * 4))
+            near = float(_NEAR.format(operand))
+            numbers = (*_NUMBERS, near) if math.isfinite(near) else _NUMBERS
+            others = [number for number in numbers if number != operand]
+            other = chooser.pick((*others, -operand, operand * 4))
         elif operand != GIVEN or not later:
             continue
         yield replace(step, operands=(*operands[:place], other, *operands[place + 1 :]))

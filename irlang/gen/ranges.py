@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +36,7 @@ _REAL_STEPS = (-3.0, -1.0, -0.9, -0.5, -0.1, 0.0, 0.1, 0.5, 0.9, 1.0, 3.0)
 _MARGIN, _REACH = 0.1, 3.0  # distance from the end of a domain, and how far into an open one
 _INPUTS: tuple[Range | None, ...] = (None, (-2.0, 2.0), (-4.0, 4.0), (0.0, 1.0))
 _WIDE = 4  # where nothing bounds an integer
+_KEPT = 4096  # conditions of which is known what meets them
 
 
 def demands(
@@ -63,28 +66,46 @@ def _demands(
     """The same of some of the conditions."""
     found: dict[str, Range] = {}
     for names, conditions in _groups(wanted):
-        infos = [_info(instance, name) for name in names]
-        grids = [
-            (numbers[name],) if name in numbers else _candidates(conditions, info, len(names))
-            for name, info in zip(names, infos, strict=True)
-            if info is not None
-        ]
-        if len(grids) < len(names) or math.prod(map(len, grids)) > _MOST_POINTS:
+        infos = {name: info for name in names if (info := _info(instance, name)) is not None}
+        if len(infos) < len(names):
             return None
-        good = np.zeros([len(grid) for grid in grids], dtype=bool)
-        for point in product(*map(range, good.shape)):
-            elements = {n: grid[i] for n, grid, i in zip(names, grids, point, strict=True)}
-            good[point] = all(_holds(condition, elements) for condition in conditions)
-        box = _largest(good, first)
+        grids = tuple(
+            (numbers[name],) if name in numbers else _candidates(conditions, info, len(names))
+            for name, info in infos.items()
+        )
+        if math.prod(map(len, grids)) > _MOST_POINTS:
+            return None
+        dtypes = tuple(info.dtype for info in infos.values())
+        box = _box(tuple(map(_bare, conditions)), tuple(names), grids, dtypes, first)
         if box is None:
             return None
-        for name, grid, (start, stop) in zip(names, grids, box[1], strict=True):
+        for name, grid, (start, stop) in zip(names, grids, box, strict=True):
             if start > 0 or stop < len(grid):  # else anything will do
                 inner = grid[max(start, 1) : min(stop, len(grid) - 1)]
                 if not inner:
                     return None
                 found[name] = (inner[0], inner[-1])
     return found
+
+
+@lru_cache(maxsize=_KEPT)
+def _box(
+    conditions: tuple[eq.Expr, ...],
+    names: tuple[str, ...],
+    grids: tuple[tuple[float, ...], ...],
+    dtypes: tuple[str, ...],
+    first: bool,
+) -> tuple[tuple[int, int], ...] | None:
+    """Of each grid the part from which every point meets all conditions. Calls of one operator ask
+    for the same again and again. dtypes: a whole number counts as another than an equal real one.
+    """
+    del dtypes
+    good = np.zeros([len(grid) for grid in grids], dtype=bool)
+    for point in product(*map(range, good.shape)):
+        elements = {n: grid[i] for n, grid, i in zip(names, grids, point, strict=True)}
+        good[point] = all(_holds(condition, elements) for condition in conditions)
+    box = _largest(good, first)
+    return None if box is None else box[1]
 
 
 def admitted(
@@ -160,7 +181,7 @@ def _groups(conditions: Sequence[eq.Expr]) -> list[tuple[list[str], list[eq.Expr
     return groups
 
 
-def _candidates(conditions: Sequence[eq.Expr], info: TensorInfo, tied: int) -> Sequence[float]:
+def _candidates(conditions: Sequence[eq.Expr], info: TensorInfo, tied: int) -> tuple[float, ...]:
     """Values that are tried, rising; the first and the last stand for all that lie beyond.
 
     tied: how many tensors are tried together; the more, the fewer values of each.
@@ -261,11 +282,30 @@ def _places(
         yield {**places, **dict(zip(names, place, strict=True))}
 
 
-def _outside(node: eq.Expr) -> set[str]:
+def _bare(node: eq.Expr) -> eq.Expr:
+    """A condition without what makes no difference: of tensors of many sizes it is the same."""
+    if isinstance(node, eq.Size):
+        return eq.Const(node.value)
+    node = eq.rebuild(node, _bare)
+    if not isinstance(node, eq.Reduce):
+        return node
+    used = frozenset[str]().union(*map(_outside, filter(None, (node.where, node.body))))
+    binders = tuple(
+        (name, eq.Const(min(bound.value, 1)))
+        if isinstance(bound, eq.Const) and name not in used
+        else (name, bound)
+        for name, bound in node.binders
+    )
+    return replace(node, binders=binders)
+
+
+@lru_cache(maxsize=_KEPT)
+def _outside(node: eq.Expr) -> frozenset[str]:
     """Indices that an expression mentions, but for those of an element that it reads."""
     if isinstance(node, eq.Index):
-        return {node.name}
-    return set() if isinstance(node, eq.Read) else set().union(*map(_outside, eq.children(node)))
+        return frozenset({node.name})
+    inner = () if isinstance(node, eq.Read) else map(_outside, eq.children(node))
+    return frozenset[str]().union(*inner)
 
 
 def usual(slot: Slot, info: TensorInfo, weight: bool, chooser: Chooser) -> Range | None:

@@ -3,14 +3,14 @@
 A program that turns every result of a convolution back is one that nobody writes, and no optimiser
 finds in it what it looks for: behind the convolution stands a transposition and not the activation.
 So a builder remembers what it has with its channels last: the next operator of windows reads that,
-and a call that goes element by element is made of it, or made anew where such an operator alone
-reads it. What nothing reads in the language's own order is then not put into it
-(`PythonBuilder.needed`).
+and a call that goes element by element, or says of every axis what it does with that, is made of
+it, or made anew where such an operator alone reads it. What nothing reads in the language's own
+order is then not put into it (`PythonBuilder.needed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,6 +26,8 @@ from irlang.lower.value import Value
 from irlang.signature import Given
 
 B = TypeVar("B", bound=PythonBuilder)
+T = TypeVar("T")
+Order = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
 def channels_last(call: Call[B], x: Value) -> Value:
@@ -86,14 +88,64 @@ def inside(call: Call[Any], catalog: Catalog, asked: bool = False) -> Call[Any] 
         return None
     rank, *others = {len(info.shape) for info in call.outputs}
     known = any(v.rank == rank and build.last(v) is not None for v in call.values.values())
-    if others or not (known or asked) or not goes_by_place(call.node.expansion(catalog)):
+    if others or not (known or asked):
         return None
+    if not goes_by_place(call.node.expansion(catalog)):
+        return _turned(call, catalog, rank)
     # of numbers for every channel alone a result would have no other axes
     flat = known or any(not _is_row(v, rank) for v in call.values.values() if v.shape)
     values = {name: _last(call, value, rank, flat) for name, value in call.values.items()}
     instance = instantiate(call.node.op, _types(call.node, values), call.node.attrs)
     node = replace(call.node, instance=instance)
     return replace(call, node=node, values=values) if _is_same(call.node, node, catalog) else None
+
+
+def _turned(call: Call[PythonBuilder], catalog: Catalog, rank: int) -> Call[PythonBuilder] | None:
+    """The call with channels last, of which every tensor has all axes, as has what it says of each
+    of them (a padding); None where its equations are not the same then, but for the order of axes.
+    """
+    if any(v.literal is not None or v.rank != rank for v in call.values.values()):
+        return None
+    node = call.node
+    attrs = {
+        name: _order(value) if isinstance(value, tuple) and len(value) == rank else value
+        for name, value in node.attrs.items()
+    }
+    shapes = {name: replace(v, shape=_order(v.shape)) for name, v in call.values.items()}
+    instance = instantiate(node.op, _types(node, shapes), attrs)
+    inner = replace(node, attrs=attrs, instance=instance)
+    if instance.faults or instance.deferred or instance.outputs is None:
+        return None
+    if not _is_turned(node.expansion(catalog), inner.expansion(catalog), rank):
+        return None
+    values = {name: channels_last(call, value) for name, value in call.values.items()}
+    return replace(call, node=inner, values=values)
+
+
+def _is_turned(outer: Expansion, inner: Expansion, rank: int) -> bool:
+    """Whether the equations of two calls are the same, but for the order of axes."""
+    if outer.drawn or outer.chosen or outer.unspecified or inner.unspecified:
+        return False
+    found = [_in_order(one, rank, _order) for one in outer.equations]
+    return found == [_in_order(one, rank, tuple) for one in inner.equations]
+
+
+def _in_order(equation: eq.Equation, rank: int, order: Order) -> object:
+    """An equation whose axes are in another order, and named by that."""
+    binders = order(equation.binders) if len(equation.binders) == rank else equation.binders
+    names = {name: f"axis.{place}" for place, (name, _) in enumerate(binders)}
+
+    def bare(part: eq.Expr) -> eq.Expr:
+        part = eq.rebuild(part, bare)
+        if isinstance(part, eq.Index):
+            return eq.Index(names.get(part.name, part.name))
+        if isinstance(part, eq.Size):  # its label says which axis it is of
+            return eq.Const(part.value)
+        if isinstance(part, (eq.Read, eq.Inside)) and len(part.index) == rank:
+            return replace(part, index=order(part.index))
+        return part
+
+    return equation.target, [bare(size) for _, size in binders], bare(equation.body)
 
 
 def _is_same(outer: Node, inner: Node, catalog: Catalog) -> bool:
@@ -110,8 +162,8 @@ def _is_same(outer: Node, inner: Node, catalog: Catalog) -> bool:
     return goes_by_place(expansion) and _formulas(expansion) == _formulas(outer.expansion(catalog))
 
 
-def _order(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:1], *shape[2:], *shape[1:2])
+def _order(axes: tuple[T, ...]) -> tuple[T, ...]:
+    return (*axes[:1], *axes[2:], *axes[1:2])
 
 
 def _formulas(expansion: Expansion) -> list[tuple[str, eq.Expr]]:

@@ -5,8 +5,8 @@ for.
 from __future__ import annotations
 
 from irlang.lower.call import Call
-from irlang.lower.channels import channels_first
-from irlang.lower.legalise import Windows, all_are, around, windows
+from irlang.lower.channels import channels_first, channels_last
+from irlang.lower.legalise import Windows, all_are, windows
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -30,8 +30,18 @@ def framed(
     if told and call.build.pads and frame.rank == PLANE and call["pad"] == "given":
         pairs = [list(pair) for pair in zip(frame.before, frame.after, strict=True)]
         return x, frame, str([[0, 0], *pairs, [0, 0]])
-    x, frame = around(call, x, frame, number)
+    x, frame = surrounded(call, x, frame, number)
     return x, frame, '"VALID"'
+
+
+def surrounded(call: Tf, x: Value, frame: Windows, number: float = 0.0) -> tuple[Value, Windows]:
+    """As `around`, with the padding right in front of the operator, where its channels are last."""
+    if not frame.padded:
+        return x, frame
+    inner = channels_last(call, x)
+    before, after = (0, *frame.before, 0), (0, *frame.after, 0)
+    padded = call.build.pad(inner, before, after, number)
+    return channels_first(call, padded), frame.bare()
 
 
 def biased(call: Tf, text: str) -> str:

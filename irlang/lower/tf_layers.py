@@ -10,7 +10,7 @@ from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.channels import axis_back, axis_last, channels_last
 from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
-from irlang.lower.legalise import Windows, all_are, around, groupable, windows
+from irlang.lower.legalise import Windows, all_are, groupable, windows
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import (
@@ -23,6 +23,7 @@ from irlang.lower.tf_frames import (
     number_or_list,
     poolable,
     result,
+    surrounded,
 )
 from irlang.lower.value import Value
 
@@ -165,7 +166,7 @@ def max_pool(call: Tf, pooled: Pool = pooled_by_rank) -> Value | None:
     if call["pad"] != "same":
         whole = DTYPES[x.dtype].kind == "int"
         least = integer_range(x.dtype)[0] if whole else -math.inf
-        x, frame = around(call, x, frame.reaching(), least)
+        x, frame = surrounded(call, x, frame.reaching(), least)
         padding = '"VALID"'
     return pooled(call, "max", x, frame, padding)
 
@@ -184,7 +185,7 @@ def avg_pool(call: Tf, pooled: Pool = pooled_by_rank) -> Value | None:
             max(have, 0) for have in frame.after
         ):
             return None  # a last window over less than the padding has
-        x, frame = around(call, x, frame)
+        x, frame = surrounded(call, x, frame)
         padding = '"VALID"'
     return pooled(call, "avg", x, frame, padding)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -50,6 +51,17 @@ def _two(call: Tf, kernel: str) -> Value | None:
     """Of two tensors of numbers."""
     a, b = (Value(call.build.full(v), v.shape, v.dtype) for v in call.values.values())
     return call.value(invoke(kernel, x=a, y=b)) if call.out.dtype in NUMBERS else None
+
+
+def _bias(call: Tf, function: str) -> Value | None:
+    """Of a number for each place along the last axis, as layers add theirs: passes that look for a
+    layer know its bias by that.
+    """
+    for x, b in permutations(call.values.values()):
+        along = x.rank > 1 and b.shape == x.shape[-1:] and b.literal is None
+        if along and call.out.dtype in NUMBERS and not call.node.instance.faults:
+            return call.value(invoke(function, x, b))
+    return None
 
 
 def _quotient(call: Tf, kernel: str) -> Value | None:
@@ -354,7 +366,7 @@ def _resize(call: Tf, kernel: str) -> Value | None:
 
 
 WORDS: dict[str, Native | tuple[Native, ...]] = {
-    "add": raw("Add", _two),
+    "add": (word("tf.nn.bias_add", _bias), raw("Add", _two)),
     "subtract": raw("Sub", _two),
     "divide": raw("Div", _quotient),
     "reciprocal": raw("Inv", _one),
