@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from irlang.diff.flat import BY_ARMS
 from irlang.diff.runner import Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS
@@ -195,8 +196,10 @@ def test_a_branch_that_is_not_taken_has_no_slope(call: str, everywhere: Session)
     compared = 0
     for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
         if (target, call.partition("(")[0]) == ("torch", "poisson"):
-            assert {v.name for v in verdicts if v.verdict == "nonfinite"} == {"d_x"}
-            continue  # F.poisson_nll_loss itself, by its target where that is 0
+            # F.poisson_nll_loss itself, by its target where that is 0, and then through `max0`,
+            # which is written by its definition: of the loss alone it is told, below.
+            assert [v.message for v in verdicts if v.name == "d_x"] == [BY_ARMS]
+            continue
         if (target, call) == ("torch", "log_ndtr(x)"):
             slopes = [v for v in verdicts if v.verdict == "inaccurate"]
             assert [v.name for v in slopes] == ["d_x"]  # exp(-x ** 2 / 2 - y) / sqrt(2 pi), at -20
@@ -205,6 +208,19 @@ def test_a_branch_that_is_not_taken_has_no_slope(call: str, everywhere: Session)
         assert {v.verdict for v in verdicts} <= {"agrees", "rounding", "unsupported"}, verdicts
         compared += "d_x" in {v.name for v in verdicts if v.verdict != "unsupported"}
     assert compared
+
+
+def test_a_loss_that_has_no_slope_by_its_target_is_told_by_itself(everywhere: Session) -> None:
+    case = drawn_case(
+        """
+model m(x: f32[2] in [1, 2], t: f32[2]) -> y: f32[2] {
+  y = poisson(x, t; full = true, log_input = false, reduction = none)
+  loss = reduce_sum(y)
+}""",
+        t=np.array([0, 3], np.float32),
+    )
+    verdicts = everywhere.compare([case], grad=True)[0].verdicts["torch"]
+    assert {v.name for v in verdicts if v.verdict == "nonfinite"} == {"d_t"}
 
 
 def test_the_remainder_that_tensorflow_does_not_differentiate_is_composed(

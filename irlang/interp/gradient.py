@@ -146,7 +146,7 @@ def gradient_balls(
             ball = without(ball, hanging(forward, infinite, output) & (np.asarray(ball.value) == 0))
             for formal, seed in step.seeds.items():
                 for mask in (
-                    _beside(ball, found[seed], infos[seed]),
+                    _beside(ball, found[seed], infos[seed], given),
                     endless(forward, formal, found[seed], infos[seed], output),
                 ):
                     ball, open_ = without(ball, mask), open_ | mask
@@ -167,18 +167,28 @@ def gradient_balls(
     }
 
 
-def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Array:
-    """Where nothing is known of a gradient, as the result itself is no finite number.
+def _beside(ball: Ball, result: Ball, info: eq.TensorInfo, given: Mapping[str, Ball]) -> Array:
+    """Where nothing is known of a gradient, as the result itself is no number, or overflows, or is
+    infinite though what it is made of is not.
 
     Outside a domain there is no derivative, be the result NaN or said to be infinite there, and
     what overflows on the way to a result may do so on the way back. Of a result of the same shape
-    that is said element by element.
+    that is said element by element. given: the operands; what goes on as a line does has its slope
+    at infinities, too.
     """
-    size, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
-    if info.kind != "real" or size.shape != shape:
+    magnitude, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
+    if info.kind != "real" or magnitude.shape != shape:
         return np.zeros(shape, dtype=bool)
+    beyond = np.zeros(shape, dtype=bool)  # where an operand is infinite
+    for operand in given.values():
+        infinite = np.isinf(np.asarray(operand.value, np.float64))
+        if len(infinite.shape) <= len(shape) and all(
+            one in (1, size) for one, size in zip(infinite.shape[::-1], shape[::-1], strict=False)
+        ):
+            beyond |= infinite
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.isnan(size) | (size > DTYPES[info.dtype].largest))
+        over = magnitude > DTYPES[info.dtype].largest
+        return np.asarray(np.isnan(magnitude) | over & (np.isinf(result.bound) | ~beyond))
 
 
 def endless(
