@@ -15,10 +15,14 @@ _NEUTRAL = {"+": 0, "*": 1}
 
 def certain(expansion: eq.Expansion, slopes: bool) -> eq.Expansion:
     """The equations of an expansion with every `about` taken out, and `x - about(x)` as the 0 that
-    it is. slopes: whether gradients are asked for; if not, `constant(x)` is x as well.
+    it is; the expansion itself where it says nothing of either. slopes: whether gradients are asked
+    for; if not, `constant(x)` is x as well.
     """
-    equations = [replace(one, body=_plain(one.body, slopes)) for one in expansion.equations]
-    return replace(expansion, equations=tuple(equations), notes={})
+    bodies = [_plain(one.body, slopes) for one in expansion.equations]
+    pairs = list(zip(expansion.equations, bodies, strict=True))
+    if all(body is one.body for one, body in pairs):
+        return expansion
+    return replace(expansion, equations=tuple(replace(e, body=b) for e, b in pairs), notes={})
 
 
 def _plain(expr: eq.Expr, slopes: bool) -> eq.Expr:

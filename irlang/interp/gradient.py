@@ -179,16 +179,23 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo, given: Mapping[str, B
     magnitude, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
     if info.kind != "real" or magnitude.shape != shape:
         return np.zeros(shape, dtype=bool)
-    beyond = np.zeros(shape, dtype=bool)  # where an operand is infinite
+    with np.errstate(invalid="ignore"):
+        over = magnitude > DTYPES[info.dtype].largest
+    if over.any():
+        over &= np.isinf(result.bound) | ~_beside_infinity(given, shape)
+    return np.asarray(np.isnan(magnitude) | over)
+
+
+def _beside_infinity(given: Mapping[str, Ball], shape: tuple[int, ...]) -> Array:
+    """Where, in a result of a shape, one of the operands that spread to it is infinite."""
+    found = np.zeros(shape, dtype=bool)
     for operand in given.values():
         infinite = np.isinf(np.asarray(operand.value, np.float64))
         if len(infinite.shape) <= len(shape) and all(
             one in (1, size) for one, size in zip(infinite.shape[::-1], shape[::-1], strict=False)
         ):
-            beyond |= infinite
-    with np.errstate(invalid="ignore"):
-        over = magnitude > DTYPES[info.dtype].largest
-        return np.asarray(np.isnan(magnitude) | over & (np.isinf(result.bound) | ~beyond))
+            found |= infinite
+    return found
 
 
 def endless(

@@ -286,12 +286,12 @@ def _judged(
     free = next((name for name in handed if tensors[name].hull.magnitude >= most), "")
     points = tuple(_point(node, place, free) for place in call.run())
     before = together(before, call.trials)
-    if key in trials and any(point.status != "safe" and not point.after for point in points):
+    if key in trials and _any_unsafe(points):
         call = Call(node, number, definitions, tensors, domain, flush)
         points = tuple(_point(node, place, free) for place in call.run())
         before = together(before, call.trials)
-    if domain == "relations" and any(p.status != "safe" and not p.after for p in points):
-        alone = _by_itself(node, number, definitions, tensors, flush, free)
+    if domain == "relations" and _any_unsafe(points):
+        alone = _by_itself(call, tensors, free)
         call, points = (call, points) if alone is None else alone
     own = () if isinstance(node, Pullback) else call.granted
     granted = tuple(Granted(node.name, check.code, check.message) for check in own)
@@ -306,25 +306,26 @@ def _judged(
     return points, granted, left_open
 
 
+def _any_unsafe(points: Sequence[Point]) -> bool:
+    """Whether something may go wrong in a call, beside what goes wrong after it has."""
+    return any(point.status != "safe" and not point.after for point in points)
+
+
 def _by_itself(
-    node: Node,
-    number: int,
-    definitions: Definitions,
-    tensors: dict[str, Tensor],
-    flush: bool,
-    free: str,
+    made: Call, tensors: dict[str, Tensor], free: str
 ) -> tuple[Call, tuple[Point, ...]] | None:
-    """The call and its points, judged by what numbers it reads and not by how these were made,
-    where it is safe so; else None, and the tensors are as they were.
+    """A call and its points, judged by what numbers it reads and not by how these were made, where
+    it is safe so; else None, and the tensors are as they were.
 
     That is soon done, and all that a softmax takes of scores that were put together of many parts,
-    in which proofs come to no end.
+    in which proofs come to no end. made: the call as it has been run already.
     """
-    before = dict(tensors)
+    node = made.node
+    before = {name: tensors[name] for name in made.names.values() if name in tensors}
     for name in set(node.operands()):
         if not tensors[name].hull.origins:
             tensors[name] = regions.whole(tensors[name].info, tensors[name].hull)
-    call = Call(node, number, definitions, tensors, "relations", flush)
+    call = Call(node, made.number, made.definitions, tensors, made.domain, made.own.flush)
     points = tuple(_point(node, place, free) for place in call.run())
     safe = all(point.status == "safe" for point in points)
     tensors.update({name: before[name] for name in (node.operands() if safe else before)})

@@ -95,9 +95,10 @@ def inside(call: Call[Any], catalog: Catalog, asked: bool = False) -> Call[Any] 
     # of numbers for every channel alone a result would have no other axes
     flat = known or any(not _is_row(v, rank) for v in call.values.values() if v.shape)
     values = {name: _last(call, value, rank, flat) for name, value in call.values.items()}
-    instance = instantiate(call.node.op, _types(call.node, values), call.node.attrs)
-    node = replace(call.node, instance=instance)
-    return replace(call, node=node, values=values) if _is_same(call.node, node, catalog) else None
+    node = _anew(call.node, values, call.node.attrs)
+    if node is None or not _is_same(call.node, node, catalog):
+        return None
+    return replace(call, node=node, values=values)
 
 
 def _turned(call: Call[PythonBuilder], catalog: Catalog, rank: int) -> Call[PythonBuilder] | None:
@@ -112,11 +113,8 @@ def _turned(call: Call[PythonBuilder], catalog: Catalog, rank: int) -> Call[Pyth
         for name, value in node.attrs.items()
     }
     shapes = {name: replace(v, shape=_order(v.shape)) for name, v in call.values.items()}
-    instance = instantiate(node.op, _types(node, shapes), attrs)
-    inner = replace(node, attrs=attrs, instance=instance)
-    if instance.faults or instance.deferred or instance.outputs is None:
-        return None
-    if not _is_turned(node.expansion(catalog), inner.expansion(catalog), rank):
+    inner = _anew(node, shapes, attrs)
+    if inner is None or not _is_turned(node.expansion(catalog), inner.expansion(catalog), rank):
         return None
     values = {name: channels_last(call, value) for name, value in call.values.items()}
     return replace(call, node=inner, values=values)
@@ -152,11 +150,8 @@ def _is_same(outer: Node, inner: Node, catalog: Catalog) -> bool:
     """Whether a call makes the same of tensors whose channels are last: what is said of an axis, as
     of one of a single element that is turned round, may be said of another then.
     """
-    instance = inner.instance
-    if instance.faults or instance.deferred or instance.outputs is None:
-        return False
     expected = [_order(info.shape) for _, info in outer.instance.outputs or ()]
-    if expected != [info.shape for _, info in instance.outputs]:
+    if expected != [info.shape for _, info in inner.instance.outputs or ()]:
         return False
     expansion = inner.expansion(catalog)
     return goes_by_place(expansion) and _formulas(expansion) == _formulas(outer.expansion(catalog))
@@ -200,6 +195,14 @@ def _last(call: Call[PythonBuilder], value: Value, rank: int, flat: bool) -> Val
     if flat and _is_row(value, rank):
         return build.let(build.reshape(value, (whole[1],)), f"{value.text}_last")
     return channels_last(call, value if value.shape == whole else build.reshape(value, whole))
+
+
+def _anew(node: Node, values: Mapping[str, Value], attrs: Mapping[str, Any]) -> Node | None:
+    """The call on other operands; None where they do not fit, or nobody knows whether they do."""
+    instance = instantiate(node.op, _types(node, values), attrs)
+    if instance.faults or instance.deferred or instance.outputs is None:
+        return None
+    return replace(node, attrs=dict(attrs), instance=instance)
 
 
 def _types(node: Node, values: Mapping[str, Value]) -> dict[str, Given]:

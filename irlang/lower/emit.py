@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -238,15 +238,15 @@ def _spell(
     call = Call(node, builder, feeds, wanted)
     try:
         within = inside(call, catalog) if words else None
-        told = (_told(one, call, within) for one in words)
-        spelt = next((found for found in told if found is not None), None)
+        spelt = _first(_told(one, call, within) for one in words)
     except Unsupported as reason:
         return {}, False, f"{reason}; "
     if spelt is None:
         return {}, False, ""
     found = [spelt] if isinstance(spelt, Value) else list(spelt)
     assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
-    if once.issuperset(node.outputs) and isinstance(builder, PythonBuilder):
+    alone = len(node.outputs) == 1 and once.issuperset(node.outputs)
+    if alone and isinstance(builder, PythonBuilder):
         builder.ahead(found[0], partial(_ahead, call, words, catalog))
     return dict(zip(node.results(), found, strict=False)), True, ""
 
@@ -284,16 +284,22 @@ def _told(
 
 
 def _ahead(call: Call[Any], words: Sequence[Native], catalog: Catalog) -> Value | None:
-    """What a call gives, made with its channels last; None where that cannot be."""
+    """The only result of a call, made with its channels last; None where that cannot be."""
     within = inside(call, catalog, asked=True)
-    if within is None or len(call.outputs) > 1:
+    if within is None:
         return None
-    made = (one.rule(within) for one in words)
     try:
-        found = next((one for one in made if one is not None), None)
+        found = _first(one.rule(within) for one in words)
     except Unsupported:
         return None
     return found if found is None or isinstance(found, Value) else found[0]
+
+
+def _first(
+    told: Iterable[Value | Sequence[Value] | None],
+) -> Value | Sequence[Value] | None:
+    """What the first word makes that makes anything."""
+    return next((found for found in told if found is not None), None)
 
 
 def _words(table: Mapping[str, Native], node: Node) -> tuple[Native, ...]:

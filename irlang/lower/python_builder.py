@@ -135,6 +135,8 @@ class PythonBuilder(Builder, ABC):
 
     def needed(self, returned: Sequence[str]) -> list[str]:
         """The lines, but for those that put into another order what nothing reads in that."""
+        if not self._last:
+            return self.lines
         kept: list[str] = []
         read = set(_NAMES.findall(" ".join(returned)))
         for line in reversed(self.lines):

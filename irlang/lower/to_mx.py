@@ -148,12 +148,12 @@ def _again(usual: Layout) -> Layout:
     )
 
 
+_HYBRIDIZED = replace(
+    LAYOUT, framework="MXNet, hybridized", wrapper=_HYBRID, wrapped="hybrid", watched=""
+)
+_USUAL, _GRAPH = (replace(one, again=_again(one)) for one in (LAYOUT, _HYBRIDIZED))
+
+
 def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
     """The program's layout in a mode."""
-    if mode == "hybrid":
-        usual = replace(
-            LAYOUT, framework="MXNet, hybridized", wrapper=_HYBRID, wrapped="hybrid", watched=""
-        )
-    else:
-        usual = LAYOUT
-    return replace(usual, again=_again(usual))
+    return _GRAPH if mode == "hybrid" else _USUAL
