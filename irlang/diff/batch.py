@@ -192,7 +192,7 @@ class _Batch:
         )  # fmt: skip
         self._pieces = pieces(
             settings, number, catalog, session.can_run, share, TOGETHER if session.slow() else 1,
-            asked,
+            asked, session.dares,
         )  # fmt: skip
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)

@@ -18,16 +18,20 @@ import numpy as np
 
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
-from irlang.diff.programs import Able, Asked, Settings, fed
+from irlang.diff.programs import Able, Asked, Settings, fed, with_balls
 from irlang.diff.rounds import Rounds
+from irlang.gen.added import kept_to
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.composed import composable, composed
+from irlang.gen.converted import converted
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
 from irlang.gen.pattern import pattern
-from irlang.lower.lower import spelt
+from irlang.interp.values import inputs
+from irlang.lower.lower import promoting, spelt
+from irlang.lower.manner import Manner
 from irlang.lower.target import ROWS, describe
 
 _PIECES = 192  # beside a batch
@@ -38,6 +42,8 @@ _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it ma
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
 TOGETHER = 6  # in one program where all targets compile: that takes hardly longer for more calls
 _OFTEN, _SELDOM = 2, 8  # one in so many is composed, where operators are named, and where not
+# One in so many is a call that targets convert operands of, where operators are named, and not.
+_OFTEN_CONVERTED, _SELDOM_CONVERTED = 4, 16
 _DRAWN = 3  # times that one is drawn which the oracle has no value for, or in which a call is idle
 # Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
 _LIMITS = (
@@ -63,12 +69,13 @@ def beside(targets: Sequence[str]) -> int:
 
 def pieces(
     settings: Settings, batch: int, catalog: Catalog, able: Able, count: int | None = None,
-    together: int = 1, asked: Asked = MappingProxyType({}),
+    together: int = 1, asked: Asked = MappingProxyType({}), dares: Able = lambda _: False,
 ) -> Iterator[tuple[int, int, Case]]:  # fmt: skip
     """The number, the seed and the program of each of the pieces beside a batch.
 
     able: whether any target can run a program. count: how many have their turn, if not all.
-    together: how many are one program. asked: as of `make_case`.
+    together: how many are one program. asked: as of `make_case`. dares: whether a program has
+    forms that targets may refuse.
     """
     each = beside(settings.targets)
     ops = settings.ops or None
@@ -80,8 +87,20 @@ def pieces(
     free = composable(kit.made)
     free = [one for one in free if one.op.name in own] or free
     every = (_OFTEN if ops else _SELDOM) if free else 0
+    promoted = sorted(
+        frozenset().union(*map(promoting, settings.targets)).intersection(kit.patterns)
+    )
+    promoted = [] if settings.grad else promoted
+    rate = _OFTEN_CONVERTED if ops else _SELDOM_CONVERTED
     last = batch * each + (each if count is None else count)
-    for number in range(batch * each, last if idioms or free else 0):
+    for number in range(batch * each, last if idioms or free or promoted else 0):
+        if promoted and (number % rate == 0 or not (idioms or free)):
+            name = promoted[number // rate % len(promoted)]
+            seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN) & (2**62 - 1)
+            one = _converted(name, seed, catalog, asked, dares)
+            if one is not None:
+                yield number, seed, one
+                continue
         turns = [number * together + i for i in range(together)]
         free_turn = every and (not idioms or number % every == every - 1)
         around = 0
@@ -112,6 +131,20 @@ def pieces(
                     break
         if kept is not None:
             yield number, *kept
+
+
+def _converted(name: str, seed: int, catalog: Catalog, asked: Asked, dares: Able) -> Case | None:
+    """A call on numbers of other types, which a target converts by itself."""
+    limits = Chooser(f"piece {seed}").pick(_LIMITS)
+    for node in generate(catalog, seed, ops=[name], apart=[name], limits=limits).graph.nodes:
+        graph = converted(node, catalog, seed)
+        if graph is None:
+            continue
+        graph, _ = kept_to(graph, asked, bool(seed % 2))
+        case = Case(graph, inputs(graph, seed), {}, catalog, manner=Manner(bold=True))
+        if dares(case):
+            return with_balls(case)
+    return None
 
 
 def _has_idle(case: Case) -> bool:

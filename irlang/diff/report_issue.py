@@ -92,17 +92,18 @@ def _about(found: Found) -> str:
     """The operator as its framework has it, or else by irlang's name beside that, and how it was
     called.
     """
-    own, given = "", ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
+    own, lowered = "", program_of(found, found.target)
+    left = frozenset() if lowered is None else lowered.left
+    told = found.attributes.items()
+    given = ", ".join(f"{n} = {value}" for n, value in told if n.partition(".")[0] not in left)
     if found.verdict.stage != "backward":
-        lowered = program_of(found, found.target)
         names = [] if lowered is None else named(lowered)
         names = [one for one in names if _alike(one) == _alike(found.operator)] or names
         own = together(names)
     said = given if len(given) <= _SHORT else ""
-    if not own or _alike(own) == _alike(found.operator):
-        name = own or together(found.operator.split(" + "))
-        return f"{name}({said})" if said else name
-    spelt = together(found.operator.split(" + "))
+    spelt = together([one for one in found.operator.split(" + ") if one not in left])
+    if not own or _alike(own) == _alike(spelt):
+        return f"{own or spelt}({said})" if said else own or spelt
     return f"{own} ({', '.join(part for part in (spelt, said) if part)})"
 
 
@@ -168,7 +169,10 @@ def _what(found: Found) -> list[str]:
     lowered = program_of(found, found.target)
     if lowered is not None and lowered.loose:
         lines.append("The sizes of its inputs are not known before it is run.")
-    if " + " in found.operator and found.verdict.verdict in _LOST:
+    if lowered is not None and lowered.left:
+        left = together(sorted(lowered.left))
+        lines.append(f"No {left} is written: {called(found.target)} converts by itself there.")
+    elif " + " in found.operator and found.verdict.verdict in _LOST:
         lines.append("With fewer calls it was not seen: it is these together that show it.")
     elif " + " in found.operator:
         lines.append(

@@ -26,8 +26,11 @@ from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
 from irlang.lower.channels import channels_first, inside
 from irlang.lower.generic import lower_expansion
+from irlang.lower.promotes import unconverted
 from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.value import Builder, Unsupported, Value
+
+_CONVERSION = "cast"  # the operator that converts
 
 
 @dataclass(slots=True)
@@ -125,6 +128,8 @@ def spell(
             else:
                 assert _is_of(given, info), (node, given, info)
                 values[name] = builder.result(given, name)
+                if detach is None and node.op.name == _CONVERSION:
+                    _note(builder, values[name], node, values)
                 if apart is not None and info.kind == "real":
                     values[name] = apart(values[name], name)
     read = {name for node in graph.nodes for name in node.operands()}
@@ -134,6 +139,13 @@ def spell(
             body.unsupported[name] = f"{name}: {_kept(dtype)}"
     _spread(graph, body.constant)
     return body
+
+
+def _note(builder: Builder, made: Value, node: Node, values: Mapping[str, Value]) -> None:
+    """A conversion, which words may make by themselves."""
+    (operand,) = node.operands()
+    if isinstance(builder, PythonBuilder) and made.text != values[operand].text:
+        builder.unconverted[made.text] = values[operand]
 
 
 def _detached(
@@ -276,6 +288,14 @@ def _told(
     word: Native, call: Call[Any], within: Call[Any] | None
 ) -> Value | Sequence[Value] | None:
     """What a word makes of a call. within: the same on operands whose channels come last."""
+    build = call.build
+    if build.bold and isinstance(build, PythonBuilder) and build.unconverted:
+        left = unconverted(build.framework, word.spelling, call.values, build.unconverted)
+        found = word.rule(replace(call, values=left)) if left is not None else None
+        if found is not None:
+            call.dares()
+            build.left.add(_CONVERSION)
+            return found
     found = word.rule(within) if within is not None else None
     if within is None or found is None:
         return word.rule(call)

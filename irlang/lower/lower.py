@@ -35,6 +35,7 @@ from irlang.lower.manner import USUAL, Manner
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.names import Names
 from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime, with_elder
+from irlang.lower.promotes import PROMOTES
 from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.target import FIRST, KIN, Description, describe
 from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
@@ -58,7 +59,8 @@ class Lowered:
     operator of the target's own. watched: whether results have gradients too. slopes: how gradients
     are written without functions, where they can be. dared: whether the target is handed a form
     that it may refuse. turned: whether it is another program than at the usual turn. loose: whether
-    the sizes of its inputs are not known before it is run.
+    the sizes of its inputs are not known before it is run. left: the operators of conversions that
+    it does not say, as the target makes them by itself.
     """
 
     target: str
@@ -76,6 +78,7 @@ class Lowered:
     dared: bool = False
     turned: bool = False
     loose: bool = False
+    left: frozenset[str] = frozenset()
 
     @property
     def refusal(self) -> str:
@@ -87,7 +90,7 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class _Python:
-    builder: Callable[[Names], PythonBuilder]
+    builder: type[PythonBuilder]
     table: Mapping[str, Native]
     layout: Callable[[str, tuple[int, ...]], python_program.Layout]
     shuns: frozenset[str]
@@ -135,6 +138,18 @@ def spelt(target: str) -> frozenset[str]:
     release = known.release if python else ()
     return frozenset(
         name for name, own in table.items() if any(one.is_in(release) for one in own.words)
+    )
+
+
+def promoting(target: str) -> frozenset[str]:
+    """The operators of which a target has a word that converts operands by itself."""
+    known = describe(target)
+    if known.framework not in _PYTHON:
+        return frozenset()
+    row = _row(known)
+    made = PROMOTES.get(row.builder.framework, {})
+    return frozenset(
+        name for name, own in row.table.items() if any(one.spelling in made for one in own.words)
     )
 
 
@@ -271,7 +286,7 @@ def _python(
         None if compiled else layout.slopes, builder.dared,
         fixed or graph is not told or builder.laid or bool(loose or again)
         or _has_turned(graph, body.native, table, row.table),
-        bool(loose),
+        bool(loose), frozenset(builder.left),
     )  # fmt: skip
 
 

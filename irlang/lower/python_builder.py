@@ -35,6 +35,7 @@ class PythonBuilder(Builder, ABC):
     that were spelt of which the framework has no derivative; sloped: whether one is asked for.
     """
 
+    framework = ""  # its name for people
     prefix = ""
     lacks: Mapping[str, str] = MappingProxyType({})
     copied = "{}"  # a tensor of its own that is equal
@@ -53,6 +54,9 @@ class PythonBuilder(Builder, ABC):
         self._named: dict[str, Value] = {}
         # What there is with its channels last, by the text of the same with its channels second.
         self._last: dict[str, Value] = {}
+        # What a conversion was made of, by the text of what it gives.
+        self.unconverted: dict[str, Value] = {}
+        self.left: set[str] = set()  # the operators of conversions that were left to a word
         # What makes that where it is asked for.
         self._ahead: dict[str, Callable[[], Value | None]] = {}
 
@@ -134,14 +138,15 @@ class PythonBuilder(Builder, ABC):
         return self.last(value)
 
     def needed(self, returned: Sequence[str]) -> list[str]:
-        """The lines, but for those that put into another order what nothing reads in that."""
-        if not self._last:
+        """The lines, but for those that only reorder or convert what nothing reads so."""
+        spare = self._last.keys() | self.unconverted.keys()
+        if not spare:
             return self.lines
         kept: list[str] = []
         read = set(_NAMES.findall(" ".join(returned)))
         for line in reversed(self.lines):
             name = line.partition(" = ")[0]
-            if name in read or name not in self._last:
+            if name in read or name not in spare:
                 kept.append(line)
                 read.update(_NAMES.findall(line.partition(" = ")[2] or line))
         return kept[::-1]
