@@ -563,3 +563,29 @@ def test_of_many_attributes_few_are_said_where_a_target_has_few_combinations() -
     said = [len(node.attrs) for graph in drawn for node in graph.nodes]
     assert min(said) <= 3
     assert max(said) > 4
+
+
+def test_lists_of_any_length_go_with_a_tensor_and_sizes_are_not_all_one() -> None:
+    """A list that was drawn before there was a tensor had nothing to go by: of ten tensors that
+    were reshaped nine had one element.
+    """
+    for name, least in (("reshape", 0.8), ("reduce_sum", 0.6), ("eye", 0.6), ("arange", 0.3)):
+        drawn = [
+            node.instance
+            for seed in range(40)
+            for node in generate(builtin(), seed, ops=[name], apart=[name]).graph.nodes
+        ]
+        given = [info for one in drawn for info in one.binding.inputs.values()]
+        made = [info for one in drawn for _, info in one.outputs or ()]
+        infos = [info for info in given or made if isinstance(info, TensorInfo)]
+        sizes = [math.prod(info.shape) for info in infos]
+        assert sum(size > 1 for size in sizes) > least * len(drawn), name
+
+
+def test_a_number_of_a_list_may_be_what_is_left() -> None:
+    lists = [
+        node.attrs["shape"]
+        for seed in range(80)
+        for node in generate(builtin(), seed, ops=["reshape"], apart=["reshape"]).graph.nodes
+    ]
+    assert 8 < sum(-1 in one for one in lists) < 40

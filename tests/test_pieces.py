@@ -319,7 +319,7 @@ def _apart(graph: Graph) -> int:
 
 
 def test_pieces_may_stand_beside_one_another_in_one_program() -> None:
-    settings = Settings((), 3, ops=OPS)
+    settings = Settings((), 6, ops=OPS)
     alone = [case for *_, case in pieces(settings, 0, builtin(), lambda _: True, 8)]
     joint = [case for *_, case in pieces(settings, 0, builtin(), lambda _: True, 8, 6)]
     assert {_apart(case.graph) for case in alone} == {1}

@@ -22,6 +22,7 @@ import numpy as np
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
+from irlang.diff.idle import has_idle, is_idle
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
@@ -45,6 +46,7 @@ CALLS = 3  # of each
 COMPILED = 12  # of each where all targets compile: that takes hardly longer for more calls
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
 _MISSED = 2  # times that none was, after which the operator has no more of this turn
+_IDLE = 2  # times in a row that an operator did nothing at all, after which it is let be
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
 _TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
@@ -106,6 +108,7 @@ def cases_apart(
         names = [op.name for op in catalog if has_slopes(op)]
     rounds = Rounds(names, [name for name in names if name in native], seed)
     fruitless = Fruitless()  # operators of which no call is there to be run
+    idle: Counter[str] = Counter()  # times that all calls of one did nothing
 
     def preferred(graph: Graph) -> bool:
         return graph.nodes[0].op.name not in native or own(graph)
@@ -124,17 +127,21 @@ def cases_apart(
         case = case_apart(catalog, start, called, grad, around, preferred, aside, asked, ops)
         made = [case] if case is not None and able(case) else []
         missed: Counter[str] = Counter()
+        met = {node.op.name for one in made for node in one.graph.nodes}
         for name in set_aside(called, made):
-            if missed[name] == _MISSED:
+            again = name in met  # there is a call, which does nothing
+            if missed[name] == _MISSED or (again and idle[name] == _IDLE):
                 continue
             drawn = (
                 case_apart(
-                    catalog, start ^ (again << _FURTHER), [name], grad, around, preferred,
-                    asked=asked, ops=ops,
+                    catalog, start ^ (turn << _FURTHER), [name], grad, around, preferred,
+                    asked=asked, ops=ops, odd=again,
                 )
-                for again in range(_DRAWN)
+                for turn in range(_DRAWN)
             )  # fmt: skip
-            one = next((one for one in drawn if one is not None and able(one)), None)
+            fit = (one for one in drawn if one is not None and able(one))
+            one = next((one for one in fit if not again or not has_idle(one)), None)
+            idle[name] = idle[name] + 1 if again and one is None else 0
             missed[name] += one is None
             made += [] if one is None else [one]
         made += [one for one in aside if able(one)]
@@ -177,8 +184,13 @@ def _at_extremes(
 
 
 def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:
-    """The operators of which some programs say nothing."""
-    told = {node.op.name for case in made for node in case.graph.nodes if _is_known(case, node)}
+    """The operators of which some programs say nothing, or hardly anything."""
+    told = {
+        node.op.name
+        for case in made
+        for node in case.graph.nodes
+        if _is_known(case, node) and not is_idle(case, node)
+    }
     return [name for name in called if name not in told]
 
 
@@ -192,6 +204,7 @@ def case_apart(
     aside: list[Case] | None = None,
     asked: Asked = MappingProxyType({}),
     ops: Sequence[str] = (),
+    odd: bool = False,
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
@@ -201,11 +214,12 @@ def case_apart(
     infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone
     is at edges. asked: what targets document to ask for beside a definition, by operator; most
     calls keep to it, as others say nothing of these targets. ops: the only operators of a campaign
-    that has not all of them, so that no other definition need be read.
+    that has not all of them, so that no other definition need be read. odd: whether no call is as
+    it is when nothing is said.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
-    if around >= _PLAIN:
-        limits = replace(limits, plain=_ODD)
+    if odd or around >= _PLAIN:
+        limits = replace(limits, plain=0 if odd else _ODD)
     if grad:  # integers have no slopes
         limits = replace(limits, whole=False)
     graph = generate(

@@ -99,7 +99,8 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     # Other operands may be shaped, and be parts in another order, where this one comes as it is.
     retyped = one.changed.name if isinstance(one.changed, Retype) else None
     whole = retyped is not None and takes_as_it_is(lowered, retyped)
-    if not is_direct(lowered, shaped or whole, ordered=shaped or whole, framed=fed):
+    operator = one.graph.nodes[0].op.name
+    if not is_direct(lowered, shaped or whole, shaped or whole, fed, operator):
         return False
     if _documented(one, lowered, target):
         return False

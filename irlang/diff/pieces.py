@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-import numpy as np
-
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
+from irlang.diff.idle import has_idle
 from irlang.diff.programs import Able, Asked, Settings, fed, with_balls
 from irlang.diff.rounds import Rounds
 from irlang.gen.added import kept_to
@@ -28,7 +27,6 @@ from irlang.gen.converted import converted
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
-from irlang.gen.pattern import pattern
 from irlang.interp.values import inputs
 from irlang.lower.lower import promoting, spelt
 from irlang.lower.manner import Manner
@@ -127,7 +125,7 @@ def pieces(
             )
             if case is not None:
                 kept = seed, case
-                if case.edge or not _has_idle(case):
+                if case.edge or not has_idle(case):
                     break
         if kept is not None:
             yield number, *kept
@@ -145,20 +143,3 @@ def _converted(name: str, seed: int, catalog: Catalog, asked: Asked, dares: Able
         if dares(case):
             return with_balls(case)
     return None
-
-
-def _has_idle(case: Case) -> bool:
-    """Whether a call that is told attributes gives its operand as it is: a window of one element, a
-    bound beyond all numbers. No pass is wrong about what does nothing.
-    """
-    known = {**{name: ball.value for name, ball in (case.balls or {}).items()}, **case.values}
-    for node in case.graph.nodes:
-        first, result = next(iter(node.operands()), ""), node.outputs[0]
-        if (
-            pattern(node.op).attrs
-            and {first, result} <= known.keys()
-            and case.graph.values[first] == case.graph.values[result]
-            and np.array_equal(known[first], known[result])
-        ):
-            return True
-    return False

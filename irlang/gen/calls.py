@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from irlang import ast
 from irlang.equations import TensorInfo
@@ -30,6 +32,7 @@ _WILD = 4  # percent of inputs with a restricted domain that take a computed val
 # Percent of new real tensors that are inputs and not parameters: where there is no input yet, and
 # else.
 _INPUTS = (100, 15)
+_LEFT = 25  # percent of calls of whose lists of numbers one says that a number is what is left
 _LONE = 30  # percent of calls with no live operand that are taken all the same
 _ALL = 100
 
@@ -94,6 +97,8 @@ class Calls:
             self.repaired += 1
         if instance is None or not self.fits(draft, instance):
             return False
+        if self.chooser.chance(_LEFT):
+            draft, instance = self.left_open(draft, instance)
         numbers = {n: one.value for n, one in draft.inputs.items() if isinstance(one, Number)}
         demanded = demands(instance, numbers=numbers)
         if demanded is None or not _numbers_keep_to(draft, demanded):
@@ -102,6 +107,20 @@ class Calls:
             return False
         self.add(made, draft, instance, demanded, bool(fixed.inputs))
         return True
+
+    def left_open(self, draft: Draft, instance: Instance) -> tuple[Draft, Instance]:
+        """The call with -1 for one number of a list, where that says the same; else as it is."""
+        lists = [name for name, value in draft.attrs.items() if _is_list(value)]
+        if not lists:
+            return draft, instance
+        name = self.chooser.pick(lists)
+        place = self.chooser.below(len(draft.attrs[name]))
+        value = draft.attrs[name]
+        attrs = {**draft.attrs, name: (*value[:place], -1, *value[place + 1 :])}
+        other = judge(draft.op, types(draft, self.by_name), attrs)
+        if value[place] < 0 or other is None or score(other) or other.outputs != instance.outputs:
+            return draft, instance
+        return replace(draft, attrs=attrs), other
 
     def fits(self, draft: Draft, instance: Instance) -> bool:
         """Whether all results and new tensors are within the limits, and something in them, if that
@@ -250,6 +269,11 @@ class Calls:
                         continue
                     extra -= 1
                 graph.outputs[name] = name
+
+
+def _is_list(value: Any) -> bool:
+    """Whether an attribute is a list of whole numbers."""
+    return isinstance(value, tuple) and bool(value) and all(type(n) is int for n in value)
 
 
 def _calls(draft: Draft) -> int:

@@ -245,8 +245,11 @@ INTS: tuple[Recipe, ...] = (
     lambda chooser, _: chooser.between(-3, 3),
 )
 
-# How much each is wanted where several suit: small numbers say more about more definitions.
+# How much each is wanted where several suit: small numbers say more about more definitions; but
+# of what has no tensors they are its sizes.
 INTS_WANTED = (4.0, 2.0, 2.0, 1.0, 1.0, 0.5, 1.0, 0.5)
+SIZES_WANTED = (2.0, 1.0, 0.5, 0.5, 6.0, 1.0, 1.0, 0.5)
+BOUNDS_WANTED = (1.0, 1.0, 0.5, 1.0, 4.0)
 
 LISTS: tuple[Recipe, ...] = (
     _per_axis(*_SMALL),
@@ -300,6 +303,7 @@ REALS: tuple[Recipe, ...] = (
     lambda chooser, _: chooser.pick((0.0, 0.1, 0.25, 0.5, 0.9)),
     lambda chooser, _: chooser.pick((1e-5, 1e-3, 1e-2)),
     lambda chooser, _: chooser.between(-8, 8) / 4,
+    lambda chooser, context: float(chooser.between(1, max(context.lengths()))),
 )
 
 

@@ -115,4 +115,8 @@ def _wanted(made: Pattern, attr: ast.Attr, count: int) -> Sequence[float]:
         special = draw.special(made.compared.get(attr.name, ()), draw.default_number(attr))
         *others, each = draw.SCALED_WANTED
         return (*others, each * max(1, len(special)))
-    return draw.INTS_WANTED if options is draw.INTS else (1.0,) * count
+    if options is draw.INTS:
+        return draw.INTS_WANTED if made.slots else draw.SIZES_WANTED
+    if options is draw.REALS and not made.slots:
+        return draw.BOUNDS_WANTED
+    return (1.0,) * count

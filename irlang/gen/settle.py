@@ -49,6 +49,8 @@ class Settled:
         self.plain = False  # whether attributes have their defaults where they can
         self.said = False  # whether they have what is drawn
         self.few: frozenset[str] = frozenset()  # those that alone have, if any do
+        self.begun = False  # whether there is a tensor by now
+        self.asking = False  # whether it is looked for what some sizes are asked to be
         self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
     @property
@@ -144,11 +146,21 @@ class Settled:
 
     def asked(self, name: str) -> list[Any]:
         """What `require`s ask a size, a list of sizes or an attribute to be in some of the ways to
-        meet them, as far as that is known; attributes that this depends on are drawn.
+        meet them, as far as that is known; attributes that this depends on are drawn, but for
+        lists that are made to go with a tensor, before there is one.
         """
-        lists = map(self.known, self.made.required.listed.get(name, ()))
-        sizes = [tuple(one) for one in lists if isinstance(one, tuple) and self._sizes(one)]
-        return [*self._solved(name, self.made.required.asked), *sizes]
+        kept, self.asking = self.asking, True
+        try:
+            lists = map(self.known, self.made.required.listed.get(name, ()))
+            sizes = [tuple(one) for one in lists if isinstance(one, tuple) and self._sizes(one)]
+            return [*self._solved(name, self.made.required.asked), *sizes]
+        finally:
+            self.asking = kept
+
+    def waits(self, name: str) -> bool:
+        """Whether an attribute waits for a tensor: a list of any length, which is drawn by that."""
+        kind = self.made.attrs[name].type
+        return self.asking and not self.begun and kind.kind == "vector" and kind.dims is None
 
     def _sizes(self, given: tuple[Any, ...]) -> bool:
         return all(type(size) is int and size >= self.least for size in given)
@@ -192,7 +204,7 @@ class Settled:
     def known(self, node: ast.Expr) -> Any:
         """The value of an expression, drawing the attributes that it mentions; None if unknown."""
         for name in self.open(node):
-            if name not in self.made.attrs or not self.attribute(name):
+            if name not in self.made.attrs or self.waits(name) or not self.attribute(name):
                 return None
         try:
             return self.value(node)
@@ -314,6 +326,9 @@ class Settled:
         except Stuck:
             return False
         sizes = self.primary
+        if not self.made.slots:  # as if there were a tensor
+            least = 0 if attr.type.kind == "vector" else 1
+            sizes = draw.shape(self.chooser, self.chooser.between(least, 3), self.limits)
         if count is not None and isinstance(attr.type.dims, ast.Name):
             named = self.names.get(attr.type.dims.id)
             sizes = named if isinstance(named, tuple) else sizes

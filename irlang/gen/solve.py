@@ -198,6 +198,7 @@ class _Solver(Tensors):
             return False
         if slot.variable:
             self.dtypes[slot.variable] = info.dtype
+        self.begun = True
         if not self.primary:
             self.primary = info.shape
         return True

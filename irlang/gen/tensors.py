@@ -20,6 +20,7 @@ from irlang.placement import place
 from irlang.scope import Scope
 
 _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
+_NAMED = (0, 1, 1, 1, 2, 2, 2, 3)  # axes that a list names
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
@@ -190,7 +191,7 @@ class Tensors(Settled):
             if axes and dim.at is not None:  # a list of axes is as long as it is drawn here
                 kind = self.made.attrs[axes[0]].type
                 if kind.kind == "vector":
-                    count = chooser.below(3)
+                    count = chooser.pick(_NAMED)
                     sizes = draw.shape(chooser, count, self.within(budget))
                     return self.emptied(key, sizes, lambda sizes: sizes)
         most = max(0, min(3, self.limits.rank - slot.fixed))

@@ -34,6 +34,7 @@ _STEPPING = frozenset(
     {"Variable", "convert_to_tensor", "build", "assign", "apply_gradients", "update", "copy"}
     | {"as_nd_ndarray", "as_np_ndarray", "hybrid_forward"}
 )
+_RESHAPING = "reshape"  # the operator
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
 _PARTS = frozenset(
@@ -63,13 +64,18 @@ _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
 def is_direct(
-    lowered: Lowered, shaped: bool = False, ordered: bool = False, framed: bool = False
+    lowered: Lowered,
+    shaped: bool = False,
+    ordered: bool = False,
+    framed: bool = False,
+    operator: str = "",
 ) -> bool:
     """Whether the program is one operator of the target's, and its inputs as they come.
 
     shaped: whether these may be of another shape, as where a number is the matter. ordered: whether
     their parts may be in another order, as where a size is. framed: whether all of them may be, and
-    results be put together, or become one number, as where elements are.
+    results be put together, or become one number, as where elements are. operator: that of the
+    call, which may be to reshape.
     """
     if framed:
         lowered = _ungathered(lowered)
@@ -82,7 +88,7 @@ def is_direct(
         # An element is what it is beside others, but it may not be among those that are chosen.
         around = _CHOOSING if ordered else _JOINING
         own = [kind for kind in own if kind not in around] or own
-    return len(own) == 1 and own[0] not in _WRITTEN
+    return len(own) == 1 and (own[0] not in _WRITTEN or operator == _RESHAPING)
 
 
 def _ungathered(lowered: Lowered) -> Lowered:

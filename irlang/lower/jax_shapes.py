@@ -8,7 +8,7 @@ from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_ops import whole
 from irlang.lower.legalise import filling, replaced, spatial
-from irlang.lower.spelling import invoke, named, plain
+from irlang.lower.spelling import invoke, named, plain, reshaped
 from irlang.lower.subscript import subscript
 from irlang.lower.value import Value
 
@@ -105,7 +105,7 @@ def _slice_update(call: Jax) -> Value | None:
 # ---- shapes
 
 
-def _reshape(call: Jax) -> Value:
+def _flatten(call: Jax) -> Value:
     return call.value(invoke("jnp.reshape", call.input("x"), call.out.shape))
 
 
@@ -236,8 +236,8 @@ SHAPES: dict[str, Native] = {
     "scatter_slices": Native("x.at[ids].set, …", _scatter_slices),
     "scatter_nd": Native("x.at[ids].set, …", _scatter_nd),
     "segment_reduce": Native("jax.ops.segment_sum, …", _segment_reduce),
-    "reshape": Native("jnp.reshape", _reshape),
-    "flatten": Native("jnp.reshape", _reshape),
+    "reshape": reshaped("jnp.reshape"),
+    "flatten": Native("jnp.reshape", _flatten),
     "squeeze": Native("jnp.squeeze", _squeeze),
     "expand_dims": Native("jnp.expand_dims", _expand_dims),
     "transpose": Native("jnp.transpose", _transpose),

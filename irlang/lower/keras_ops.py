@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, layer, simple, three, weighted
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, functions, invoke, named, plain
+from irlang.lower.spelling import default, functions, invoke, left_open, named, plain, with_others
 from irlang.lower.value import Value
 
 
@@ -214,10 +214,18 @@ def _top_k(call: Keras) -> list[Value] | None:
 
 
 def _reshape(call: Keras) -> Value:
-    x, shape = call.input("x"), call.out.shape
+    x, shape = call.input("x"), tuple(call["shape"])
     if x.rank and shape and x.shape[0] == shape[0] and call.out.kind == "real":
-        return call.value(layer(call, "Reshape", x, target_shape=tuple(shape[1:])))
-    return call.build.reshape(x, shape)
+        return call.value(layer(call, "Reshape", x, target_shape=shape[1:]))
+    return call.build.reshape(x, call.out.shape)
+
+
+def _reshape_open(call: Keras) -> Value | None:
+    """A layer that is told all sizes but one."""
+    x, shape = call.input("x"), left_open(call)
+    if shape is None or shape[0] == -1 or call.out.kind != "real":
+        return None
+    return call.value(layer(call, "Reshape", x, target_shape=shape[1:]))
 
 
 def _flatten(call: Keras) -> Value:
@@ -366,7 +374,10 @@ ELEMENTS: dict[str, Native] = {
     "cumprod": _scan("ops.cumprod"),
     "top_k": three(Native("ops.top_k", _top_k)),
     "einsum": three(native("ops.einsum", repeats=False)),
-    "reshape": Native("keras.layers.Reshape, ops.reshape", _reshape),
+    "reshape": with_others(
+        Native("keras.layers.Reshape, ops.reshape", _reshape),
+        Native("keras.layers.Reshape", _reshape_open),
+    ),
     "flatten": Native("keras.layers.Flatten, ops.reshape", _flatten),
     "transpose": Native("keras.layers.Permute, ops.transpose", _transpose),
     "squeeze": Native("ops.squeeze", _squeeze, since=KERAS_3),

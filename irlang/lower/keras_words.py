@@ -99,7 +99,7 @@ def _moment(place: int, **only: Any) -> Native:
 
 
 def _reshape(call: Keras) -> Value:
-    return call.build.reshape(call.input("x"), call.out.shape)
+    return call.value(invoke("ops.reshape", call.input("x"), tuple(call["shape"])))
 
 
 def _concat(call: Keras) -> Value:

@@ -19,7 +19,16 @@ from irlang.lower.mx_optimizers import OPTIMIZERS
 from irlang.lower.mx_words import WORDS
 from irlang.lower.numpy_words import inner
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import functions, invoke, named, of_wide, plain, turned, with_words
+from irlang.lower.spelling import (
+    functions,
+    invoke,
+    named,
+    of_wide,
+    plain,
+    reshaped,
+    turned,
+    with_words,
+)
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -166,7 +175,7 @@ def _selu(call: Mx) -> Value | None:
 # ---- shapes
 
 
-def _reshape(call: Mx) -> Value:
+def _flatten(call: Mx) -> Value:
     return call.build.reshape(call.input("x"), call.out.shape)
 
 
@@ -419,8 +428,8 @@ _ROWS: dict[str, Native] = {
     "argmin": _position("mx.np.argmin"),
     "cumsum": Native("mx.np.cumsum", _cumsum),
     "einsum": native("mx.np.einsum", repeats=True, serves=True, integers=True),
-    "reshape": Native("mx.np.reshape", _reshape),
-    "flatten": Native("mx.np.reshape", _reshape),
+    "reshape": reshaped("mx.np.reshape"),
+    "flatten": Native("mx.np.reshape", _flatten),
     "transpose": Native("mx.np.transpose", _transpose),
     "squeeze": Native("mx.np.squeeze", _squeeze),
     "expand_dims": Native("mx.np.expand_dims", _expand_dims),

@@ -9,6 +9,7 @@ from irlang.lower.legalise import windows
 from irlang.lower.mx_arrays import called, of_old, plain, reduction, row
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.mx_layers import framed, has_windows
+from irlang.lower.mx_reshape import RESHAPE
 from irlang.lower.spelling import functions
 from irlang.lower.value import Value
 
@@ -159,6 +160,7 @@ def _elder_pool(kind: str) -> Native:
 
 
 WORDS: dict[str, Native | tuple[Native, ...]] = {
+    "reshape": RESHAPE,
     "slice": row("slice_axis", _slice_axis),
     "transpose": row("SwapAxis", _exchange),
     "diagonal": row("linalg_extractdiag", _diagonal),

@@ -12,6 +12,7 @@ from irlang.lower.call import Call, Native
 from irlang.lower.legalise import filling
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_kernels import AXES_NAMED
+from irlang.lower.spelling import left_open
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
@@ -212,7 +213,23 @@ def _one_hot(call: Onnx) -> Value | None:
 
 
 def _reshape(call: Onnx) -> Value:
-    return call.build.reshape(call.input("x"), call.out.shape)
+    """To what is said, but for -1 beside a size of 0: ONNX has no name for both."""
+    said = tuple(call["shape"])
+    known = 0 in said and -1 in said and not call.node.instance.faults
+    shape = call.out.shape if known else said
+    zero = {"allowzero": 1} if 0 in shape else {}
+    build = call.build
+    return build.op("Reshape", [call.input("x")], call.out.shape, build.integers(shape), **zero)
+
+
+def _reshape_kept(call: Onnx) -> Value | None:
+    """As exporters write it: 0 for a size that stays, and -1 for what is left."""
+    before, shape = call.input("x").shape, left_open(call)
+    if shape is None:
+        return None
+    kept = [0 if before[n : n + 1] == (size,) else size for n, size in enumerate(shape)]
+    build = call.build
+    return build.op("Reshape", [call.input("x")], call.out.shape, build.integers(kept))
 
 
 def _with_axes(op: str) -> Native:
@@ -360,7 +377,7 @@ ELEMENTS: dict[str, Native] = {
     "take_along_axis": _gather("GatherElements"),
     "gather_nd": Native("GatherND", _gather_nd),
     "one_hot": Native("OneHot", _one_hot),
-    "reshape": Native("Reshape", _reshape),
+    "reshape": Native("Reshape", _reshape, others=(Native("Reshape", _reshape_kept),)),
     "squeeze": _with_axes("Squeeze"),
     "expand_dims": _with_axes("Unsqueeze"),
     "transpose": Native("Transpose", _transpose),

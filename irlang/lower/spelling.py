@@ -64,6 +64,11 @@ def with_words(
     return found
 
 
+def with_others(row: Native, *others: Native) -> Native:
+    """A row with further words."""
+    return replace(row, others=(*row.others, *others))
+
+
 def functions(listed: str) -> list[tuple[str, str]]:
     """Operators, each with the name of its function: `negate=neg abs`; mostly it is the same."""
     pairs = (item.partition("=") for item in listed.split())
@@ -181,6 +186,34 @@ def powered(
         return call.value(invoke(function, base, exponent))
 
     return Native(function, rule)
+
+
+def left_open(call: Call[Any]) -> tuple[int, ...] | None:
+    """What a tensor is reshaped to, the first size that is another than before being -1, for what
+    is left; None where that says nothing.
+    """
+    before, shape = call.input("x").shape, call.out.shape
+    changed = [n for n, size in enumerate(shape) if before[n : n + 1] != (size,)]
+    if not changed or 0 in shape or call.node.instance.faults:
+        return None
+    return (*shape[: changed[0]], -1, *shape[changed[0] + 1 :])
+
+
+def reshaped(function: str, listed: Callable[[tuple[int, ...]], Any] = tuple) -> Native:
+    """A function of a tensor and its new shape, in which -1 is what is left: as the program has
+    it, and with a size left open, as a further word. listed: how the function takes a shape.
+    """
+
+    def said(call: Call[Any]) -> Value:
+        return call.value(invoke(function, call.input("x"), listed(tuple(call["shape"]))))
+
+    def opened(call: Call[Any]) -> Value | None:
+        shape = left_open(call)
+        if shape is None:
+            return None
+        return call.value(invoke(function, call.input("x"), listed(shape)))
+
+    return Native(function, said, others=(Native(function, opened),))
 
 
 def of_rows(function: str, **attributes: str) -> Native:

@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.channels import channels_first, channels_last
 from irlang.lower.legalise import filling, parts, spatial
-from irlang.lower.spelling import default, functions, invoke, named, plain
+from irlang.lower.spelling import default, functions, invoke, named, plain, reshaped
 from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -172,7 +172,7 @@ def _one_hot(call: Tf) -> Value | None:
 # ---- shapes
 
 
-def _reshape(call: Tf) -> Value:
+def _flatten(call: Tf) -> Value:
     return call.value(invoke("tf.reshape", call.input("x"), str(list(call.out.shape))))
 
 
@@ -353,8 +353,8 @@ ELEMENTS: dict[str, Native] = {
     "take_along_axis": Native("tf.gather", _take_along),
     "gather_nd": Native("tf.gather_nd", _gather_nd),
     "one_hot": Native("tf.one_hot", _one_hot),
-    "reshape": Native("tf.reshape", _reshape),
-    "flatten": Native("tf.reshape", _reshape),
+    "reshape": reshaped("tf.reshape", lambda shape: str(list(shape))),
+    "flatten": Native("tf.reshape", _flatten),
     "squeeze": Native("tf.squeeze", _squeeze),
     "expand_dims": Native("tf.expand_dims", _expand_dims),
     "transpose": Native("tf.transpose", _transpose),

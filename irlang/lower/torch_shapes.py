@@ -7,7 +7,7 @@ from typing import Any
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import filling, parts, spatial
-from irlang.lower.spelling import invoke, named, text_of
+from irlang.lower.spelling import invoke, named, reshaped, text_of, with_others
 from irlang.lower.subscript import subscript
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -76,8 +76,16 @@ def _slice_update(call: Torch) -> Value | None:
 # ---- shapes
 
 
-def _reshape(call: Torch) -> Value:
-    return call.value(invoke("torch.reshape", call.input("x"), call.out.shape))
+def _unflatten(call: Torch) -> Value | None:
+    """One axis as several, of which the first is what is left."""
+    before, shape = call.input("x").shape, call.out.shape
+    more = len(shape) - len(before)
+    axis = next((n for n, size in enumerate(before) if shape[n : n + 1] != (size,)), len(before))
+    fits = axis < len(before) and before[axis + 1 :] == shape[axis + more + 1 :]
+    if not fits or more < 1 or 0 in shape or call.node.instance.faults:
+        return None
+    sizes = (-1, *shape[axis + 1 : axis + more + 1])
+    return call.value(invoke("torch.unflatten", call.input("x"), axis, sizes))
 
 
 def _flatten(call: Torch) -> Value | None:
@@ -245,7 +253,7 @@ SHAPES: dict[str, Native] = {
     "unravel_index": Native("torch.unravel_index", _unravel, since=(2, 2)),
     "frames": Native("torch.Tensor.unfold", _frames),
     "stop_gradient": Native("torch.Tensor.detach", _detach),
-    "reshape": Native("torch.reshape", _reshape),
+    "reshape": with_others(reshaped("torch.reshape"), Native("torch.unflatten", _unflatten)),
     "flatten": Native("torch.flatten", _flatten),
     "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis
     "expand_dims": Native("torch.unsqueeze", _unsqueeze),
