@@ -123,6 +123,8 @@ def judge_apart(
                 # that it hangs is waited for once, not for each kind of edge
                 hangs = worst.verdict == "timeout"
                 room = len(found) < _MOST and not PACE.over()
+                if hangs and not PACE.affords_hang():
+                    continue
                 if not hangs and room and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad, own.took)
                 for alone, judged, its in shown:
