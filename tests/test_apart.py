@@ -28,6 +28,7 @@ from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
 from irlang.diff.suspects import judge_apart, wrong_calls
+from irlang.diff.unfold import is_composed
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import Verdict
 from irlang.dtypes import DTYPES
@@ -41,6 +42,7 @@ from irlang.graph import Graph, Port
 from irlang.graph_text import to_ast
 from irlang.lower.lower import Lowered, lower
 from irlang.parser.printer import print_file
+from tests.test_reduce import case_of
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -392,6 +394,25 @@ def test_what_stands_behind_the_worst_element_is_found_too(
     found, _ = judge_apart(session, [(0, 1, case)], Seen(), grad=False)
     kinds = {(number_kind(f.verdict.expected), number_kind(f.verdict.got)) for f in found}
     assert kinds == {("nan", "zero"), ("finite", "finite")}
+
+
+def test_a_call_that_is_composed_hides_none_of_an_operator_of_its_own(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are wrong in the same way, and may be so by different functions of the target."""
+    wrong = {"results = m(*values)": "results = [result + 7 for result in m(*values)]"}
+    monkeypatch.setattr(runner, "lower", _planted(wrong))
+    monkeypatch.setattr(suspects, "find", lambda *_: SimpleNamespace(repeated=True))
+    monkeypatch.setattr(Seen, "looks_behind", lambda *_: False)
+    said = "y, i = max_pool_with_argmax(x; window = 2, whole = {})"
+    text = "model m(x: f32[1, 1, 2]) -> y: f32[1, 1, 1], i: i64[1, 1, 1] {{\n  " + said + "\n}}"
+    composed, native = (case_of(text.format(one)) for one in ("true", "false"))
+    assert (is_composed(composed, "torch"), is_composed(native, "torch")) == (True, False)
+    seen = Seen()
+    found = [judge_apart(session, [(0, 1, one)], seen, grad=False)[0] for one in (composed, native)]
+    assert list(map(len, found)) == [1, 1]
+    for one in (composed, native):
+        assert not judge_apart(session, [(0, 1, one)], seen, grad=False)[0]
 
 
 @settings(deadline=None, max_examples=40)

@@ -21,6 +21,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.reduce import HANG_SECONDS
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.unfold import is_composed
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest
 from irlang.graph import Node
@@ -128,7 +129,8 @@ def judge_apart(
                 if not hangs and room and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad, own.took)
                 for alone, judged, its in shown:
-                    symptom = symptom_of(target, operator, its, case.edge)
+                    composed = not grad and is_composed(alone, target)
+                    symptom = symptom_of(target, operator, its, case.edge, composed)
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
                         continue
                     if seen.heard(target, judged.verdicts[target]):
