@@ -379,6 +379,22 @@ def test_a_hang_that_nobody_has_waited_for_is_none(
     assert len(judge_apart(session, [(0, 1, case)], Seen(), grad=False)[0]) == kept
 
 
+@pytest.mark.parametrize("name", ["transpose", "pad", "add", "matmul"])
+def test_a_round_has_more_axes_than_kernels_are_written_for(name: str) -> None:
+    """Operators that take any number of axes are met with up to seven in one round of all."""
+    deep: dict[bool, list[int]] = {True: [], False: []}
+    for around, limits in enumerate(apart._ROUNDS):
+        for seed in range(24):
+            case = case_apart(builtin(), seed, [name], False, around)
+            nodes = () if case is None else case.graph.nodes
+            for node in nodes:
+                first = case.graph.values[next(iter(node.operands()))]
+                deep[limits.deep > 0].append(len(first.shape))
+    assert max(deep[True]) >= 6
+    assert max(deep[False]) <= 5
+    assert len([n for n in deep[True] if n > 4]) >= len(deep[True]) / 8
+
+
 def test_what_stands_behind_the_worst_element_is_found_too(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
