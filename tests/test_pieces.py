@@ -327,3 +327,16 @@ def test_pieces_may_stand_beside_one_another_in_one_program() -> None:
     assert len(joint) == 8
     assert min(counts) >= 4  # an idiom that cannot be drawn is left out
     assert sum(counts) > 0.9 * 6 * len(counts)
+
+
+def test_some_pieces_are_of_nothing_as_a_pass_asks_for_them_or_not() -> None:
+    """Passes that take constants without elements apart lose results, or find no value."""
+    limits = [one for one in module._LIMITS if one.empty]
+    assert limits
+    scaled, empty = idiom("multiply(matmul(x), _)"), Counter[str]()
+    for graph in _drawn(scaled, 120, limits[0]):
+        values = any(0 in info.shape for info in graph.values.values())
+        constants = any(0 in param.info.shape for param in graph.params.values())
+        empty.update(values=values, constants=constants, usual=not values)
+    assert 120 / 8 < empty["constants"] <= empty["values"]
+    assert empty["usual"] > 120 / 4

@@ -47,7 +47,7 @@ _LIMITS = (
     Limits(elements=256, length=9),
     Limits(elements=256),
     Limits(),
-    Limits(elements=256, length=4, empty=20),
+    Limits(elements=256, length=4, empty=40),
     Limits(elements=256, length=9, reals=("f64",)),
     Limits(elements=256, length=9, reals=("f16",)),
     Limits(elements=256, length=9, reals=("bf16",)),
