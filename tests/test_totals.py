@@ -78,7 +78,7 @@ def test_nothing_is_asked_where_there_is_no_choice() -> None:
 
 CHOOSE = {
     **dict.fromkeys(("relu", "abs", "maximum", "reduce_max", "max_pool", "clip", "atan2"), True),
-    **dict.fromkeys(("atan", "tanh", "matmul", "conv", "multiply", "gru_cell", "batch_norm"), False),
+    **dict.fromkeys(("atan", "tanh", "matmul", "conv", "multiply", "gru_cell"), False),
 }
 
 
