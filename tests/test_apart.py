@@ -197,7 +197,8 @@ def test_every_second_pair_of_rounds_is_at_all_edges_at_once() -> None:
     """A round of what targets have and one of all; rounds differ in the types of what is fed."""
     kinds: list[Counter[int]] = [Counter(), Counter()]
     types = set()
-    for number, _, case in cases_apart(builtin(), 5, 0, ("square",) * CALLS, False, 28):
+    made = [cases_apart(builtin(), seed, 0, ("square",) * CALLS, False, 28) for seed in (5, 6)]
+    for number, _, case in itertools.chain(*made):
         for array in case.values.values():
             types.add(array.dtype.name)
             values = array.astype(np.float64).ravel()
@@ -211,8 +212,9 @@ def test_every_second_pair_of_rounds_is_at_all_edges_at_once() -> None:
                 if one.any()
             }
             kinds[number // 2 % 2][len(found)] += 1
-    # In the others some are, by all pairs or line by line; in these all that have room for it.
-    assert kinds[0][3] >= 18
+    # In the others some are, by all pairs or line by line; in these all that have room for it: two
+    # in five, as many have empty axes, are integers, or are called once more with usual values.
+    assert kinds[0][3] >= 2 / 5 * kinds[0].total()
     assert kinds[1][3] < kinds[0][3]
     assert types >= {"float32", "float64", "float16", "bfloat16"}
 

@@ -99,7 +99,7 @@ def pieces(
             edge = (number + around) % _EDGE == 0
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
             if edge and again < _WIDE:
-                limits = replace(limits, elements=256, many=210)
+                limits = replace(limits, elements=256, many=256)
             graph = generate(
                 catalog, seed, ops=ops, limits=limits, piece=idiom, beside=beside_it
             ).graph
