@@ -19,6 +19,7 @@ from irlang.instance import Definitions, instantiate
 
 PREFIX = "d_"
 _TERMS = 32  # of one expression that adds up
+_EXTREMES = ("max", "min", "argmax", "argmin")  # reductions
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,26 @@ def prepare(
             )
         )
     return Backward(graph, tuple(steps), seeds, wanted)
+
+
+def leaves_choice(backward: Backward) -> bool:
+    """Whether anything may be chosen at a tie or a kink in equations of `ties="any"`: these say
+    `about` of what is open at a kink, and seek the elements that are extreme. Where nothing may,
+    the equations of every other way to choose are the same.
+    """
+    return any(_is_open(step.expansion) for step in backward.steps)
+
+
+def _is_open(expansion: eq.Expansion) -> bool:
+    key = f"{__name__} open"
+    if key not in expansion.notes:
+        parts = (part for equation in expansion.equations for part in eq.walk(equation.body))
+        expansion.notes[key] = any(
+            (isinstance(part, eq.Apply) and part.function == "about")
+            or (isinstance(part, eq.Reduce) and part.kind in _EXTREMES)
+            for part in parts
+        )
+    return bool(expansion.notes[key])
 
 
 def _passes(expansion: eq.Expansion, source: str, outputs: Iterable[str]) -> bool:

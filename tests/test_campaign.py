@@ -670,6 +670,16 @@ def test_of_few_operators_each_requirement_is_broken_a_few_times() -> None:
     assert _spoilt(many, builtin()) == 16
 
 
+def test_of_few_operators_more_is_broken_where_the_time_has_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spoilt calls have a part of it: after a dozen turns nothing would be spoilt any more."""
+    few = Settings(("torch",), 3, None, ops=("einsum",))
+    monkeypatch.setattr(PACE, "until", time.monotonic() + 60.0)
+    assert _spoilt(few, builtin()) == 64
+    assert _spoilt(replace(few, grad=True), builtin()) == 16
+
+
 def test_spoilt_calls_are_soon_written_in_other_words() -> None:
     """Of the three sets of a batch of one operator some are, and batches go on to further words."""
     words = [Manner(turn=_words(number)).words for number in range(24)]

@@ -18,7 +18,7 @@ from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
-from irlang.gen.edge import with_edges, with_edges_apart
+from irlang.gen.edge import Kinds, with_edges, with_edges_apart
 from irlang.graph import Graph, Port
 from irlang.instance import instantiate
 from irlang.interp import program, rounding
@@ -657,3 +657,14 @@ def test_a_third_operand_is_at_edges_in_many_places() -> None:
     found = with_edges_apart(graph, values, 3, crossing=[tuple(graph.inputs)])
     for array in found.values():
         assert len(np.unique(array)) >= 12  # NaN is one
+
+
+@pytest.mark.parametrize("kinds", ["all", "finite"])
+def test_numbers_whose_squares_overflow_meet_usual_ones(kinds: Kinds) -> None:
+    """Where quotients of the two, or their logarithms, do not: a slope of atan2 at 1e20 and 2."""
+    graph = case("a: f32[16, 16], b: f32[16, 16]", "atan2(a, b)").graph
+    values = {name: np.zeros((16, 16), np.float32) for name in graph.inputs}
+    found = with_edges_apart(graph, values, 3, kinds=kinds, crossing=[tuple(graph.inputs)])
+    pairs = set(zip(found["a"].ravel().tolist(), found["b"].ravel().tolist(), strict=True))
+    wide, narrow = (float(np.float32(number)) for number in (1e20, 1e-20))
+    assert {(wide, 2.0), (2.0, wide), (narrow, 1.0), (wide, narrow)} <= pairs

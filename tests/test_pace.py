@@ -69,3 +69,40 @@ def test_looks_at_what_may_be_nothing_have_a_share_of_the_time(
     assert not pace.affords(1.0)
     now[0] = 20.0
     assert pace.affords(1.0)
+
+
+def test_what_hangs_has_a_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be it waited for while something is made smaller or not; without an end it has any."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    pace = Pace()
+    pace.wait(1e9)
+    assert pace.affords_hang()
+    pace.start(60.0)
+    pace.wait(8.0)
+    assert pace.affords_hang()
+    with pace.looking():
+        pace.wait(7.5)
+        now[0] += 9.0
+    assert not pace.affords_hang()
+
+
+def test_a_kind_that_meets_what_hangs_does_not_wait_for_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It pays for as much of the waiting as a turn may have, and for all that it does itself."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(PACE, "until", 60.0)
+
+    def take(_: float) -> bool:
+        now[0] += 12.0 + 0.5
+        PACE.wait(12.0)
+        with PACE.looking():
+            now[0] += 3.0
+            PACE.wait(3.0)
+        return True
+
+    kind = _Turns(take, 1)
+    assert kind.next()
+    assert kind.taken == pytest.approx((60.0 - 15.5) / 20 + 0.5)

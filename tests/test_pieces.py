@@ -327,3 +327,19 @@ def test_pieces_may_stand_beside_one_another_in_one_program() -> None:
     assert len(joint) == 8
     assert min(counts) >= 4  # an idiom that cannot be drawn is left out
     assert sum(counts) > 0.9 * 6 * len(counts)
+
+
+def test_some_pieces_are_of_nothing_as_a_pass_asks_for_them_or_not() -> None:
+    """Passes that take constants without elements apart lose results, or find no value; half of the
+    pieces are as these ask for them. There are few such pieces: of all others none is.
+    """
+    scaled, found = idiom("multiply(matmul(x), _)"), dict[bool, Counter[str]]()
+    (limits,) = (one for one in module._LIMITS if one.empty)
+    for one in (limits, replace(limits, empty=0)):
+        empty = found.setdefault(one.empty > 0, Counter())
+        for graph in _drawn(scaled, 120, one):
+            empty["values"] += any(0 in info.shape for info in graph.values.values())
+            empty["constants"] += any(0 in p.info.shape for p in graph.params.values())
+    assert found[True]["values"] > 0.6 * 120
+    assert found[True]["constants"] > 0.5 * 120
+    assert not any(found[False].values())

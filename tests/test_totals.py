@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from irlang.adjoint_graph import leaves_choice, prepare
+from irlang.catalog import builtin
+from irlang.diff.apart import case_apart
 from irlang.diff.totals import with_totals
 from irlang.diff.verdict import Verdict, judge
 from irlang.interp.gradient import gradient_balls
@@ -71,3 +74,29 @@ def test_nothing_is_asked_where_there_is_no_choice() -> None:
 
     agreed = [Verdict("x", "torch", "agrees")]
     assert with_totals(agreed, {"x": given}, never) == agreed  # type: ignore[arg-type]
+
+
+CHOOSE = {
+    **dict.fromkeys(("relu", "abs", "maximum", "reduce_max", "max_pool", "clip", "atan2"), True),
+    **dict.fromkeys(("atan", "tanh", "matmul", "conv", "multiply", "gru_cell"), False),
+}
+
+
+@pytest.mark.parametrize("name", CHOOSE)
+def test_where_nothing_is_chosen_all_ways_to_choose_are_one(name: str) -> None:
+    """And need not be computed; at what they choose they differ, or might."""
+    case = next(
+        case
+        for seed in range(20)
+        if (case := case_apart(builtin(), seed, [name], True)) is not None and case.graph.loss
+    )
+    found = {
+        ties: gradient_balls(case.graph, case.values, case.catalog, case.balls, ties=ties)
+        for ties in ("any", "first", "others", "shared")
+    }
+    assert leaves_choice(prepare(case.graph, case.catalog, ties="any")) is CHOOSE[name]
+    if not CHOOSE[name]:
+        for ties, balls in found.items():
+            for one, ball in balls.items():
+                assert np.array_equal(ball.value, found["any"][one].value, equal_nan=True), ties
+                assert np.array_equal(ball.bound, found["any"][one].bound, equal_nan=True), ties

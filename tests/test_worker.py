@@ -19,6 +19,7 @@ from irlang.diff.report_words import last_words
 from irlang.lower import pool
 from irlang.lower import worker as wire
 from irlang.lower.pool import Late, Limits, Program, Target, Worker, WorkerError
+from irlang.lower.process import Process
 from tests.worker_programs import DOUBLE, body, double, program
 
 
@@ -314,6 +315,35 @@ def test_what_hangs_in_a_batch_leaves_less_time_to_those_after_it(
     assert [result.error for result in late] == [f"no answer within {s} s" for s in (1, 0.5, 0.4)]
     assert after.status == "ok"
     assert numpy_worker.submit([body("time.sleep(0.6)\nreturn {}")])[0].status == "ok"
+
+
+def test_a_short_campaign_waits_for_the_first_that_hangs_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of later batches have less time; where there is no end, all of it."""
+    monkeypatch.setattr(pool, "_HASTY", 0.4)
+    endless = body("while True: pass")
+    for until, seconds in ((time.monotonic() + 60.0, "0.4"), (float("inf"), "1")):
+        with Worker(Target("numpy"), Limits(seconds=1.0, until=until)) as worker:
+            errors = [worker.submit([endless])[0].error for _ in range(2)]
+        assert errors == ["no answer within 1 s", f"no answer within {seconds} s"]
+
+
+def test_what_waits_for_a_busy_machine_takes_no_core_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It looks again after a while: a late process would share its core with who waits for it."""
+    looks: list[float] = []
+
+    def starved(_: Process, seconds: float, beyond: float) -> bool:
+        looks.append(beyond)
+        return beyond < 3 * seconds
+
+    monkeypatch.setattr(Process, "_starved", starved)
+    with Worker(Target("numpy"), Limits(seconds=0.2)) as worker:
+        assert worker.submit([body("time.sleep(60)")])[0].status == "timeout"
+    assert looks[-1] >= 0.6
+    assert 2 < len(looks) <= 0.6 / 0.02 + 2
 
 
 def old_pythons() -> list[Path]:

@@ -113,7 +113,8 @@ class _Turns:
     short campaign has the time for.
 
     take: has a turn of so much of a whole one; False where there is nothing left. weight: what part
-    of the time is the kind's. taken: seconds, without those in which findings were made smaller.
+    of the time is the kind's. taken: seconds, without those in which findings were made smaller; of
+    what hangs as many as a turn may have, or the kind that meets it would wait for all others.
     """
 
     take: Callable[[float], bool]
@@ -123,12 +124,13 @@ class _Turns:
 
     def next(self) -> bool:
         """Has the next turn; False where there was nothing left."""
-        start, looked = time.monotonic(), PACE.looked
+        start, looked, hung = time.monotonic(), PACE.looked, PACE.hung
         more = self.take(self.share)
         took = time.monotonic() - start - (PACE.looked - looked)
-        self.taken += took
+        waited, room = min(took, PACE.hung - hung), _TURN * PACE.left()
+        self.taken += took - max(0.0, waited - room)
         # What hangs, or compiles, would have half of a short campaign in one turn.
-        self.share *= min(2.0, _TURN * PACE.left() / max(took, _SHORT))
+        self.share *= min(2.0, room / max(took, _SHORT))
         self.share = min(1.0, max(self.share, _FEWEST))
         return more
 
@@ -352,9 +354,11 @@ def _words(number: int) -> int:
 
 
 def _spoilt(settings: Settings, catalog: Catalog) -> int:
-    """How many requirements are broken beside the programs of a whole batch."""
+    """How many requirements are broken beside the programs of a whole batch: of few operators each
+    a few times, or as often as the time that is theirs allows.
+    """
     most = _SPOILT // (_QUARTER if settings.grad else 1)
-    if not settings.ops:
+    if not settings.ops or PACE.until < math.inf:
         return most
     plans = (breakable(catalog, settings.ops, narrower(name)) for name in settings.targets)
     return min(most, _TURNS * sum(map(len, plans)))

@@ -13,6 +13,7 @@ from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise, misshapen
 from irlang.diff.outcome import Outcome
+from irlang.diff.pace import PACE
 from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
@@ -218,7 +219,7 @@ def _reduced(
         session, start, target, culprit=name, grad=grad, hangs=hangs,
         seconds=SECONDS * (_SLOWER if grad else 1), trials=TRIALS,
     )  # fmt: skip
-    session = session.hurried(target, _LATE) if hangs else session
+    session = session.hurried(target, PACE.for_program(_LATE)) if hangs else session
     reduced = made.case if made is not None else written_out(start)
     renamed = short(reduced)
     outcome = session.compare([renamed], grad=grad)[0]

@@ -20,6 +20,7 @@ from irlang.diff.seen import SEEN, symptom_of
 from irlang.diff.strands import amiss
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 
+_HANG = "timeout"
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
@@ -49,7 +50,7 @@ def judge_program(
         ]
         if FINDINGS.intersection(apart):
             return gravest(apart)
-    by_call = case.edge and verdict != "timeout"  # it would hang once more
+    by_call = case.edge and verdict != _HANG  # it would hang once more
     # What compiles for seconds is not asked for all values in between where nothing is amiss: its
     # calls have turns by themselves, and are others together.
     by_call &= verdict in FINDINGS or not session.takes_seconds(target)
@@ -61,6 +62,7 @@ def judge_program(
     if verdict in FINDINGS:
         if (
             len(found) < _LOCALISED
+            and (verdict != _HANG or PACE.affords_hang())
             and (
                 SEEN.unheard(target, verdicts)
                 or not SEEN.explains(case.graph, target, verdict, share, together=by_call)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.adjoint_graph import leaves_choice, prepare
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case, broken_promises, open_values, renamed
@@ -232,8 +233,8 @@ def _totalled(
     pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
 
     def choose(ties: str) -> dict[str, Ball]:
-        any_ = ties == "any"
-        made = outcome.slopes if any_ else slopes_of(case, graph, own, outcome.balls, ties)
+        sure = ties == "any" or not leaves_choice(prepare(graph, case.catalog, ties="any"))
+        made = outcome.slopes if sure else slopes_of(case, graph, own, outcome.balls, ties)
         return {f"d_{name}": ball for name, ball in made.items()}
 
     return with_totals(found, pulled, choose)

@@ -51,7 +51,7 @@ _LIMITS = (
     Limits(elements=256, length=9),
     Limits(elements=256),
     Limits(),
-    Limits(elements=256, length=4, empty=20),
+    Limits(elements=256, length=4, empty=40),
     Limits(elements=256, length=9, reals=("f64",)),
     Limits(elements=256, length=9, reals=("f16",)),
     Limits(elements=256, length=9, reals=("bf16",)),
@@ -116,7 +116,7 @@ def pieces(
             edge = (number + around) % _EDGE == 0
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
             if edge and again < _WIDE:
-                limits = replace(limits, elements=256, many=210)
+                limits = replace(limits, elements=256, many=256)
             graph = generate(
                 catalog, seed, ops=ops, limits=limits, piece=idiom, beside=beside_it
             ).graph

@@ -132,10 +132,9 @@ def reduce(
     whether the case is known to hang, and need not take the whole of its time once more; nor does
     the smallest, which is for the caller to run again.
     """
+    room = PACE.for_hang(seconds) if hangs else PACE.for_one(seconds)
     with PACE.looking():
-        return _made_smaller(
-            session, case, target, culprit, grad, PACE.for_one(seconds), trials, hangs
-        )
+        return _made_smaller(session, case, target, culprit, grad, room, trials, hangs)
 
 
 def _made_smaller(

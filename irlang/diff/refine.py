@@ -74,7 +74,8 @@ class Refiner:
 
         balls: by value, in standard arithmetic or in the target's own; results: by output.
         """
-        self._until = time.monotonic() + PACE.for_one(math.inf)
+        # Values and gradients have a look each: together what one finding may take.
+        self._until = time.monotonic() + PACE.for_one(math.inf) / 2
         better = {
             v.name: self._again(v, balls, results, target, own) for v in found if self._weak(v)
         }

@@ -33,6 +33,7 @@ from irlang.diff.outcome import (
     staged,
     with_open,
 )
+from irlang.diff.pace import PACE
 from irlang.diff.plainly import Judged, compare_plainly, excuse
 from irlang.diff.rounds import Fruitless
 from irlang.diff.verdict import Verdict, only_shapes
@@ -282,6 +283,7 @@ class Session:
                 results = worker.collect()
             except WorkerError as error:
                 raise _unusable(target, error) from None
+            PACE.wait(_waited(results))
             for (number, asked), result in zip(sent[target], results, strict=True):
                 asked.sort(result)
                 outcomes[number].results[target] = result
@@ -429,6 +431,11 @@ def _takes_time(target: Description) -> bool:
 
 def _unusable(target: str, error: WorkerError) -> InvalidInput:
     return fail("usage.target", f"{target} cannot be used: {error}", help=error.output[-500:])
+
+
+def _waited(results: Sequence[Result]) -> float:
+    """The seconds of programs that had no answer."""
+    return sum(result.seconds for result in results if result.status == "timeout")
 
 
 def is_turn(number: int, share: int) -> bool:

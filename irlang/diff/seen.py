@@ -22,6 +22,7 @@ from irlang.scope import show
 _LEARNT = 2  # times that a culprit has been met which another process has looked into
 _BEHIND = 6  # calls of an operator in which others than the worst element are looked for
 _SAME = 2  # refusals for one reason that are looked into
+_COMPOSED = ", composed"
 _OF_NUMBERS = ("inaccurate", "edge", "nonfinite", "wrong")  # from the least to the gravest
 
 Symptom: TypeAlias = tuple[str, str, str, str, str, str]
@@ -140,15 +141,19 @@ def _reason(target: str, verdicts: Sequence[Verdict]) -> tuple[str, str]:
     return target, reason_of(said)
 
 
-def symptom_of(target: str, operator: str, verdict: Verdict, edge: bool) -> Symptom:
+def symptom_of(
+    target: str, operator: str, verdict: Verdict, edge: bool, composed: bool = False
+) -> Symptom:
     """What is known of a defect before it is reduced: enough not to look into it twice.
 
     edge: whether it was fed with values at the edges of their types, where a wrong number says
-    nothing of one by usual values, as a few digits less do not of a wrong number.
+    nothing of one by usual values, as a few digits less do not of a wrong number. composed: whether
+    the target has the call as several operators: what is wrong with one of these says nothing of
+    the operator that it has for other calls.
     """
     kinds = number_kinds(verdict.expected, verdict.got)
     said = at_edge(verdict.verdict) if edge else verdict.verdict
-    return target, said, operator, verdict.stage, *kinds
+    return target, said, operator + _COMPOSED * composed, verdict.stage, *kinds
 
 
 def calls_of(operator: str, attributes: Mapping[str, str]) -> Calls:

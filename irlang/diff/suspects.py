@@ -21,6 +21,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.reduce import HANG_SECONDS
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.unfold import is_composed
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest
 from irlang.graph import Node
@@ -123,10 +124,13 @@ def judge_apart(
                 # that it hangs is waited for once, not for each kind of edge
                 hangs = worst.verdict == "timeout"
                 room = len(found) < _MOST and not PACE.over()
+                if hangs and not PACE.affords_hang():
+                    continue
                 if not hangs and room and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad, own.took)
                 for alone, judged, its in shown:
-                    symptom = symptom_of(target, operator, its, case.edge)
+                    composed = not grad and is_composed(alone, target)
+                    symptom = symptom_of(target, operator, its, case.edge, composed)
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
                         continue
                     if seen.heard(target, judged.verdicts[target]):

@@ -27,7 +27,8 @@ class Limits:
     are likelier than real numbers where either may be. usual: whether attributes are often as they
     are when they are not said. plain: percent of calls of which no more attributes are drawn than
     must be said. alike: percent of shapes whose axes are all as long, and of axes that are as long
-    as another one of the call: what confuses two of them runs there, and shows.
+    as another one of the call: what confuses two of them runs there, and shows. deep: percent of
+    tensors of any number of axes that have more than three, up to `rank`.
     """
 
     elements: int = 4096
@@ -41,6 +42,7 @@ class Limits:
     usual: bool = False
     plain: int = 50
     alike: int = 15
+    deep: int = 0
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""

@@ -78,6 +78,7 @@ _CROSSED: Palette = (
     *((np.nan, "one"), (np.inf, "one"), (-np.inf, "one"), (1.0, "largest"), (-1.0, "largest")),
     *((0.0, "one"), (-0.0, "one"), (1.0, "one"), (-1.0, "one"), (0.5, "one"), (-2.5, "one")),
     *((2.0, "one"), (0.25, "tiny"), (-0.25, "tiny")),
+    *((1e20, "one"), (1e-20, "one")),  # whose squares overflow, or are lost, and quotients are not
 )
 _CROSSED_OF: Mapping[Kinds, Palette] = {
     "all": _CROSSED,

@@ -77,7 +77,7 @@ class Idioms(Calls):
         self.exact = chooser.chance(_EXACT)
         self.given = (_ALL, 0) if self.exact else chooser.pick(_GIVEN)
         if self.exact:
-            self.limits = replace(self.limits, reals=Limits().reals, empty=0)
+            self.limits = replace(self.limits, reals=Limits().reals)
         for one in (steps, *beside):
             other = chooser.chance(_OTHERWISE)
             drawn = otherwise(one, chooser, self.ordered) if other else one

@@ -21,6 +21,7 @@ from irlang.scope import Scope
 
 _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _NAMED = (0, 1, 1, 1, 2, 2, 2, 3)  # axes that a list names
+_DEEP = 4  # axes that are more than usual
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
@@ -200,7 +201,7 @@ class Tensors(Settled):
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(least, most)
         if slot.fixed and self.bare:
             rank = chooser.below(2) * rank
-        rank = self.told(key, rank)
+        rank = self.told(key, self.deeper(rank, slot.fixed))
         wide = self.limits.many and len(slot.item.type.dims) == 1 and not self.primary
         sizes = (
             draw.wide_shape(chooser, 1, self.limits)
@@ -220,6 +221,15 @@ class Tensors(Settled):
         return next(
             (lengths[one] for one in self.made.required.ranked_with(key) if one in lengths), rank
         )
+
+    def deeper(self, rank: int, fixed: int) -> int:
+        """How many axes there are beside `fixed` ones, at times more than kernels are written for
+        by the number: what these have no more room for is merged, or refused.
+        """
+        most = self.limits.rank - fixed
+        if most > rank and self.limits.deep and self.chooser.chance(self.limits.deep):
+            return self.chooser.between(min(_DEEP, most), most)
+        return rank
 
     def emptied(
         self, name: str, sizes: tuple[int, ...], value: Callable[[tuple[int, ...]], Any]
@@ -277,7 +287,7 @@ class Tensors(Settled):
             key = _key(dim)
             value = self.names.get(key)
             if value is None and dim.kind == "rest":
-                rank = chooser.between(0 if self.bare else 1, 3)
+                rank = self.deeper(chooser.between(0 if self.bare else 1, 3), 0)
                 value = (
                     draw.wide_shape(chooser, 1, self.limits)
                     if many

@@ -97,6 +97,7 @@ class Worker:
         self._usual = limits
         self._asked = range(0)  # the numbers of what was sent last
         self._seconds = self.limits.seconds  # that a program of the job under way may take
+        self._most = math.inf  # that one of any may, since one of an earlier job has hung
         self._others: dict[tuple[Limits, bool], Worker] = {}  # by these, and whether apart
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
@@ -251,7 +252,7 @@ class Worker:
             self._hello.set_exception(error)
         while (job := self._jobs.get()) is not None:
             try:
-                self._seconds = job.seconds
+                self._seconds = min(job.seconds, self._most)
                 job.future.set_result(self._run(job.programs, job.together))
             except Exception as error:  # noqa: BLE001 (raised again by `collect`)
                 job.future.set_exception(error)
@@ -354,6 +355,8 @@ class Worker:
             if status == "timeout":  # else a batch of what hangs has the whole of a campaign
                 least = min(self._seconds, _HASTY * self.target.patience)
                 self._seconds = max(self._seconds / 2, least)
+                if self.limits.until < math.inf:  # a short campaign waits for the first alone
+                    self._most = _HASTY * self.target.patience
             before = waiting[: len(waiting) - len(left)]
             victim = pending.popleft()
             if status == "crash" and before:

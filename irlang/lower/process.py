@@ -137,6 +137,7 @@ class Process:
         had the processor for so long, or waits for something else than that and the disk.
         """
         nothing = bytearray()
+        rest = 0.0  # between two looks at what is late: they take a core from what it waits for
         while True:
             try:
                 size = wire.frame_size(self._inbox)
@@ -155,11 +156,12 @@ class Process:
             left = self.quiet_since + seconds - time.monotonic()
             ended = not self.running()
             # What was said in time counts, also when this thread is late to hear it.
-            heard = self._exchange(0.0 if ended else max(0.0, min(_TICK, left)))
+            heard = self._exchange(0.0 if ended else max(rest, min(_TICK, left)))
             if heard is None or (ended and not heard):
                 return "exit", nothing
             if left <= 0 and not heard and not self._starved(seconds, -left):
                 return "timeout", nothing
+            rest = _TICK if left <= 0 else 0.0
             if self._resident() > self._memory_limit:
                 return "memory", nothing
 
