@@ -32,7 +32,13 @@ from irlang.gen.changes import (
 )  # fmt: skip
 from irlang.gen.draw import Limits
 from irlang.gen.fed import fed
-from irlang.gen.hollow import beyond_all, number_unsaid, of_nothing, without_elements
+from irlang.gen.hollow import (
+    beyond_all,
+    number_listed,
+    number_unsaid,
+    of_nothing,
+    without_elements,
+)  # fmt: skip
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, SetAttr
 from irlang.gen.ranges import demands
@@ -64,6 +70,7 @@ _WITHOUT, _SPOILT_SO = 2, 3
 # Calls with a number beyond all sizes, beside those that break what else there is, and as many in
 # other words, by which all may be padded, so that a window is as wide as it will; and of how many.
 _BEYOND, _ASKED = 3, 16
+_LISTED = 4  # calls with a number as a list
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
 
@@ -273,6 +280,7 @@ def _spoil(
             much = () if needed is None else beyond_all(own, given, needed, chance)
             found += islice(filter(tells, islice(much, _ASKED)), _BEYOND)
         found += number_unsaid(node, given, demanded, chance)
+        found += islice(filter(tells, number_listed(node, given, demanded, chance)), _LISTED)
         return [*found, *_beside_nothing(call, "", about, chance, tells, enough)]
     code = _code(node.op.name, wanted)
     found = _ways(call, candidates, code, tells, enough) or _ways(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from irlang.dtypes import DTYPES
+from irlang.listed import is_listed
 from irlang.lower.call import Call, Native
 from irlang.lower.python_builder import literal
 from irlang.lower.value import Value
@@ -22,7 +23,7 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, (tuple, list)):
         return f"({', '.join(map(text_of, value))}{',' * (len(value) == 1)})"
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or is_listed(value):
         return str(value)
     return literal(value if isinstance(value, int) else float(value))
 
