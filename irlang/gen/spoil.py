@@ -54,6 +54,7 @@ _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
 _REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
 _TRIED = 6  # of them that are tried, if there is anything that can be changed
+_SOUGHT = 2  # of them that are looked for among many
 _UNABLE = 4  # of them after which no more are made, where none of these is to be spoilt
 _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
@@ -116,6 +117,7 @@ def spoils(
     able: Able = lambda _: True,
     tells: Tells = lambda _: True,
     enough: Enough = lambda: False,
+    sought: Able | None = None,
 ) -> list[Spoilt]:
     """The spoilt calls of a seed, ways to break one requirement of one call; empty where no change
     that was tried breaks exactly one.
@@ -125,7 +127,7 @@ def spoils(
     taken. What is not told apart by its name is whatever else there is to break. able: only such
     valid calls are spoilt. tells: spoilt calls of which it is false are passed over. enough: where
     it is true no more are drawn: all ways of breaking what a target has no word for may take as
-    long as ten other requirements.
+    long as ten other requirements. sought: of which valid calls one is looked for first.
     """
     chance = random.Random(seed)
     names = list(ops) or catalog.names()
@@ -144,7 +146,10 @@ def spoils(
         else:
             op, require = catalog.op(wanted[0]), wanted[1]
             assert op is not None
-        found = _of_operator(op, require, seed, number, chance, catalog, able, tells, enough)
+        found = _of_operator(
+            op, require, seed, number, chance, catalog, able, tells, enough,
+            None if number else sought,
+        )  # fmt: skip
         if found:
             return [replace(one, seed=seed) for one in found]
         if found is None:
@@ -162,6 +167,7 @@ def _of_operator(
     able: Able,
     tells: Tells,
     enough: Enough,
+    sought: Able | None,
 ) -> list[Spoilt] | None:
     """What `spoils` gives, of one operator; None where none of the first calls is to be spoilt."""
     found: list[Spoilt] = []
@@ -178,9 +184,10 @@ def _of_operator(
         nonlocal handed
         node = graph.nodes[-1]
         given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
-        known = able(alone(node, given, node.attrs, node.instance, {}))
+        whole = alone(node, given, node.attrs, node.instance, {})
+        known = able(whole)
         handed += known
-        return known
+        return known and (attempt >= _SOUGHT or sought is None or sought(whole))
 
     for attempt in range(_DRAWN):
         if tried == _TRIED or (attempt and enough()):
@@ -188,7 +195,8 @@ def _of_operator(
         if attempt == _UNABLE and not (tried or handed):
             return None
         # Calls apart have defaults by half: what has many attributes is a target's own then.
-        called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
+        looks = sought is not None and attempt < _SOUGHT
+        called = {"apart": [op.name]} if attempt % 2 or looks else {"size": (1, 1)}
         program = generate(
             catalog, first + attempt, ops=[op.name], limits=_ANY if attempt % 4 == 3 else _SMALL,
             preferred=fits, **called,

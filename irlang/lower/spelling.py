@@ -97,7 +97,7 @@ def exchanged(swap: str, move: str) -> Native:
     def rule(call: Call[Any]) -> Value | None:
         x, order = call.input("x"), tuple(call["order"])
         changed = [axis for axis, source in enumerate(order) if axis != source]
-        if not changed:
+        if not changed or len(order) != x.rank:  # of other axes it is another exchange
             return None
         first, last = changed[0], changed[-1]
         if len(changed) == 2:
