@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-Array = np.ndarray[Any, np.dtype[Any]]
 Number = int | float
 
 
@@ -30,9 +27,6 @@ class _Listed:
 
     def __bool__(self) -> bool:
         return True  # it is said, though it may be 0
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.array(self.numbers, dtype or type(self._plain()))
 
     def __repr__(self) -> str:
         return repr(list(self.numbers))
@@ -67,3 +61,8 @@ def listed(number: Number, times: int) -> ListedInt | ListedReal:
 def is_listed(value: Any) -> bool:
     """Whether a value is a number that is handed on as a list."""
     return isinstance(value, _Listed)
+
+
+def plain(value: Any) -> Any:
+    """A value as it is handed on: the list of a number that is handed on as one."""
+    return value.numbers if isinstance(value, _Listed) else value
