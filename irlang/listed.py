@@ -66,3 +66,8 @@ def is_listed(value: Any) -> bool:
 def plain(value: Any) -> Any:
     """A value as it is handed on: the list of a number that is handed on as one."""
     return value.numbers if isinstance(value, _Listed) else value
+
+
+def handed(number: Number) -> tuple[Number, ...]:
+    """The numbers that a number is handed on as: itself, or those of its list."""
+    return number.numbers if isinstance(number, _Listed) else (number,)

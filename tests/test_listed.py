@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from irlang.catalog import builtin
 from irlang.diff.handed import Programs, is_telling
 from irlang.diff.rounds import Rarest
+from irlang.gen.moves import SetAttr
 from irlang.gen.spoil import breakable, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph_text import to_expr
@@ -64,6 +65,7 @@ def test_model_files_hold_a_tensor_of_the_form(operator: str, name: str) -> None
     shapes = set()
     for one, code in _listed(operator, "onnxruntime"):
         assert isinstance(code, bytes)
+        assert isinstance(one.changed, SetAttr)
         held = onnx.load_from_string(code).graph.initializer
         shapes |= {(one.changed.name, tuple(array.dims)) for array in held}
     assert {(name, (0,)), (name, (2,))} <= shapes

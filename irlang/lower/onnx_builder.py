@@ -12,7 +12,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
-from irlang.listed import Number, is_listed, plain
+from irlang.listed import Number, handed, plain
 from irlang.lower.onnx_composed import COMPOSED
 from irlang.lower.onnx_file import CONTRIBUTED, File, OnnxNode, code_of, serialized
 from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
@@ -281,7 +281,7 @@ class OnnxBuilder:
 
     def integers(self, numbers: Sequence[int]) -> Value:
         """A vector of i64."""
-        numbers = [n for one in numbers for n in (one.numbers if is_listed(one) else (one,))]
+        numbers = [int(n) for number in numbers for n in handed(number)]
         _require_fits(numbers)
         return self.constant(np.asarray(numbers, dtype=np.int64), "i64")
 
