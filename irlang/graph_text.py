@@ -12,6 +12,7 @@ from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.graph import LOSS, Graph, Initial, Node, Operand, Param
 from irlang.graph_numbers import number_type
+from irlang.listed import plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
@@ -80,6 +81,7 @@ def to_expr(value: Any) -> ast.Expr:
     """A known value (number, flag, list, name of a choice) as it is written."""
     if isinstance(value, bool):
         return ast.Name("true" if value else "false")
+    value = plain(value)
     if isinstance(value, str):
         return ast.Name(value)
     if isinstance(value, (tuple, list)):

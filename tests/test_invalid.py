@@ -30,7 +30,7 @@ from irlang.diff.invalid import (
 )
 from irlang.diff.pace import PACE
 from irlang.diff.report_issue import issue
-from irlang.diff.rounds import Fruitless
+from irlang.diff.rounds import Fruitless, Rarest
 from irlang.diff.runner import Session
 from irlang.diff.seen import Symptom
 from irlang.diff.verdict import Verdict
@@ -370,9 +370,10 @@ def _spoiled_turns(
         return [SimpleNamespace(fault=Fault(code, "", 1.0, ()))] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
-    programs, fruitless = Programs(catalog), Fruitless()
+    monkeypatch.setattr(invalid, "functions_of", lambda *_: "one_hot")
+    programs, fruitless, rarest = Programs(catalog), Fruitless(), Rarest()
     for turn in range(turns):
-        invalid._spoiled(programs, ["torch"], [turn], ["one_hot"], turn, fruitless)
+        invalid._spoiled(programs, ["torch"], [turn], ["one_hot"], turn, fruitless, rarest)
     return asked
 
 

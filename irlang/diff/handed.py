@@ -26,6 +26,7 @@ from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.pattern import pattern
 from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of, unsaid
 from irlang.graph import Graph
+from irlang.listed import is_listed
 from irlang.lower.admits import admits_scalars, admitted, fixed
 from irlang.lower.direct import (
     is_direct,
@@ -82,6 +83,9 @@ def is_telling(programs: Programs, target: str, one: Spoilt) -> bool:
     # What a framework documents to be valid must end no process either.
     if isinstance(one.changed, SetElements) and not one.hollow:
         return not (is_wrapped(one, lowered) or is_valid_as_fixed(one, target, programs.catalog))
+    if isinstance(one.changed, SetAttr) and is_listed(one.changed.value):
+        valid = programs.own(target, one.beside[0])
+        return valid is not None and says(valid) != says(lowered)
     documented = _documented(one, lowered, target)
     return (
         one.hollow

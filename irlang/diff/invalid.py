@@ -44,13 +44,14 @@ from irlang.diff.handed import Programs, functions_of, is_handed_over, is_tellin
 from irlang.diff.least import as_usual, least
 from irlang.diff.lost import is_early, plain_of, told_by
 from irlang.diff.pace import PACE
-from irlang.diff.rounds import Fruitless
+from irlang.diff.rounds import Fruitless, Rarest
 from irlang.diff.runner import is_turn
 from irlang.diff.verdict import FINDINGS, Verdict, is_run_first, only_shapes
 from irlang.gen.fed import fed
 from irlang.gen.spoil import Wanted, breakable, breaks, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
+from irlang.lower.direct import named
 from irlang.lower.lower import spelt
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.narrows import narrower
@@ -116,7 +117,9 @@ def judge_invalid(
     counts = {target: Counter[str]() for target in session.targets}
     programs = Programs(catalog, manner)
     usual = [target for target in session.targets if session.shares[target] == 1]
-    spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
+    spoiled = _spoiled(
+        programs, usual, seeds, ops, first, session.fruitless, session.rarest
+    )  # fmt: skip
     cases = [Case(one.graph, fed(one, catalog), {}, catalog, manner=manner) for _, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     beside: list[dict[str, str]] = [{} for _ in spoiled]  # likewise of what was asked for a mode
@@ -186,13 +189,14 @@ def _spoiled(
     ops: Sequence[str],
     first: int | None,
     fruitless: Fruitless,
+    rarest: Rarest,
 ) -> list[tuple[int, Spoilt]]:
     """The spoilt calls of every seed, each made for one of the targets in turn, until the time is
     over.
 
     fruitless: the requirements of which nothing was found, for which all that is drawn was tried:
     there may be no call that breaks one of these alone; and the operators of which a target is
-    handed no call, however often one is drawn.
+    handed no call, however often one is drawn. rarest: the functions of which few calls were.
     """
     known = set(programs.catalog.names())
     own = {target: sorted(known & spelt(target)) for target in targets}
@@ -209,10 +213,17 @@ def _spoiled(
                 continue
         able = _Handed(programs, target)
         tells = functools.partial(is_telling, programs, target)
-        made = spoils(programs.catalog, seed, names, turn, able, tells, PACE.draw())
+        sought = _Sought(programs, target, rarest, turn[0]) if turn is not None else None
+        looks = sought is not None and rarest.is_due((target, sought.operator))
+        made = spoils(
+            programs.catalog, seed, names, turn, able, tells, PACE.draw(), sought if looks else None
+        )  # fmt: skip
         if turn is not None:
             fruitless.had((target, turn[0]), bool(made) or turn[0] in able.ops)
             fruitless.had(key, any(breaks(one, turn) for one in made))
+            if made:
+                function = functions_of(programs, target, made[0])
+                rarest.had((target, turn[0]), function, looks)
         found += [(seed, one) for one in made]
     return found
 
@@ -230,6 +241,21 @@ class _Handed:
         if known:
             self.ops.update(node.op.name for node in graph.nodes)
         return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """Whether a target is handed a call by a function that has had few of its operator."""
+
+    programs: Programs
+    target: str
+    rarest: Rarest
+    operator: str
+
+    def __call__(self, graph: Graph) -> bool:
+        lowered = self.programs.own(self.target, graph)
+        function = " ".join(named(lowered)) if lowered is not None else ""
+        return bool(function) and self.rarest.is_rare((self.target, self.operator), function)
 
 
 def _asked(

@@ -64,3 +64,31 @@ class Fruitless:
         """An item has had a turn, and whether that gave anything."""
         self._times[item] = 0 if anything else self._times[item] + 1
         self._wait[item] = 2 ** self._times[item] - 1
+
+
+@dataclass(slots=True)
+class Rarest:
+    """Which functions of a target's have had few turns, of those that an operator is written by.
+
+    A kernel that takes four axes of one type, or tells of nothing by default, is handed one call in
+    a hundred: one that has had less than half as many as another of its operator is looked for.
+    Where none was found the operator's next turns are as any, longer every time.
+    """
+
+    _turns: dict[Hashable, Counter[str]] = field(default_factory=dict)
+    _sought: Fruitless = field(default_factory=Fruitless)
+
+    def is_due(self, operator: Hashable) -> bool:
+        """Whether there is something to be looked for, as another function has had a turn."""
+        return bool(self._turns.get(operator)) and self._sought.is_due(operator)
+
+    def is_rare(self, operator: Hashable, function: str) -> bool:
+        """Whether a function has had less than half as many turns as another."""
+        turns = self._turns.get(operator, Counter())
+        return 2 * turns[function] < max(turns.values(), default=1)
+
+    def had(self, operator: Hashable, function: str, looked: bool) -> None:
+        """A function has had a turn of an operator; looked: whether a rare one was looked for."""
+        if looked:
+            self._sought.had(operator, self.is_rare(operator, function))
+        self._turns.setdefault(operator, Counter())[function] += 1

@@ -35,7 +35,7 @@ from irlang.diff.outcome import (
 )
 from irlang.diff.pace import PACE
 from irlang.diff.plainly import Judged, compare_plainly, excuse
-from irlang.diff.rounds import Fruitless
+from irlang.diff.rounds import Fruitless, Rarest
 from irlang.diff.verdict import Verdict, only_shapes
 from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
@@ -84,6 +84,7 @@ class Session:
         self.shares = {name: d.share // least for name, d in descriptions.items()}
         self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
         self.fruitless = Fruitless()  # requirements that could not be broken
+        self.rarest = Rarest()  # functions of which few calls were spoilt
         self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
             name: (Pair if side_by_side and _takes_time(d) else Worker)(d.worker, self._limits)
@@ -148,6 +149,7 @@ class Session:
         some.thorough = self.thorough
         some.seconds = self.seconds
         some.fruitless = self.fruitless
+        some.rarest = self.rarest
         return some
 
     def apart(self, target: str, seconds: float | None = None) -> Session | None:

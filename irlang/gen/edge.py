@@ -112,6 +112,7 @@ _STARTING: tuple[Palette, ...] = (
 # floating-point types, in which some are computed, do not hold, or that are cut to fewer bits.
 _WHOLE = (0, 1, -1, 2, 3)
 _WIDE = tuple(s * n for n in (2**24 + 1, 2**31, 2**32 + 1, 2**53 + 1) for s in (1, -1))
+_MOST_PAIRS = 2**62  # of edges that are counted: no tensor has as many elements
 # Exponents: two to their power leaves the integers, or f32, or does not as yet; and as far as bits
 # may be moved.
 _POWERS = (31, 63, 64, 150, -150)
@@ -200,7 +201,7 @@ def _crossed(
             continue
         if name not in bound or name in admitted:
             _widen(graph, name, place)
-        begin = int(random.integers(each * len(numbers)))
+        begin = int(random.integers(min(each * len(numbers), _MOST_PAIRS)))
         shape = values[name].shape
         some = 2 * each <= values[name].size
         found[name] = (

@@ -26,10 +26,12 @@ from irlang.gen.changes import (
 )  # fmt: skip
 from irlang.gen.fed import fed
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, Retype, moved
+from irlang.gen.moves import Move, Retype, SetAttr, moved
+from irlang.gen.pattern import pattern
 from irlang.gen.spoilt import OPEN, Spoilt, alone, broken_by, spoilt_call
 from irlang.graph import Node
 from irlang.instance import Instance
+from irlang.listed import listed
 from irlang.signature import Fault, Given
 
 _OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
@@ -101,6 +103,32 @@ def number_unsaid(
             graph = alone(node, given, node.attrs, node.instance, demanded)
             fault = Fault(f"{node.op.name}.number", OPEN, 1.0, (formal,))
             yield Spoilt(graph, (), fault, SetElements(values), hollow=True)
+
+
+def number_listed(
+    node: Node,
+    given: dict[str, Given],
+    demanded: dict[str, tuple[float, float]],
+    chance: random.Random,
+) -> Iterator[Spoilt]:
+    """The call with one of its numbers as a list, of none of it or of two: what a framework reads
+    from a tensor may be of another form than it looks for. It must end no process.
+    """
+    declared, names = pattern(node.op).attrs, node.instance.binding.scope.names
+    numbers = [(n, attr) for n, attr in declared.items() if attr.type.kind == "scalar"]
+    valid = alone(node, given, node.attrs, node.instance, demanded)
+    for name, _ in chance.sample(numbers, len(numbers)):
+        if type(names.get(name)) not in (int, float):
+            continue
+        for times in (0, 2):
+            value = listed(names[name], times)
+            binding = node.instance.binding
+            scope = replace(binding.scope, names={**names, name: value})
+            message = f"`{name}` is {value}; it must be one number"
+            fault = Fault(f"{node.op.name}.form", message, 1.0, (name,))
+            faulty = Instance(replace(binding, scope=scope, faults=[fault]), node.instance.outputs)
+            graph = alone(node, given, {**node.attrs, name: value}, faulty, demanded)
+            yield Spoilt(graph, (valid,), fault, SetAttr(name, value), hollow=True)
 
 
 def of_nothing(

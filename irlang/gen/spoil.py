@@ -32,7 +32,13 @@ from irlang.gen.changes import (
 )  # fmt: skip
 from irlang.gen.draw import Limits
 from irlang.gen.fed import fed
-from irlang.gen.hollow import beyond_all, number_unsaid, of_nothing, without_elements
+from irlang.gen.hollow import (
+    beyond_all,
+    number_listed,
+    number_unsaid,
+    of_nothing,
+    without_elements,
+)  # fmt: skip
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, SetAttr
 from irlang.gen.ranges import demands
@@ -48,6 +54,7 @@ _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
 _REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
 _TRIED = 6  # of them that are tried, if there is anything that can be changed
+_SOUGHT = 2  # of them that are looked for among many
 _UNABLE = 4  # of them after which no more are made, where none of these is to be spoilt
 _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
@@ -64,6 +71,7 @@ _WITHOUT, _SPOILT_SO = 2, 3
 # Calls with a number beyond all sizes, beside those that break what else there is, and as many in
 # other words, by which all may be padded, so that a window is as wide as it will; and of how many.
 _BEYOND, _ASKED = 3, 16
+_LISTED = 4  # calls with a number as a list
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
 
@@ -109,6 +117,7 @@ def spoils(
     able: Able = lambda _: True,
     tells: Tells = lambda _: True,
     enough: Enough = lambda: False,
+    sought: Able | None = None,
 ) -> list[Spoilt]:
     """The spoilt calls of a seed, ways to break one requirement of one call; empty where no change
     that was tried breaks exactly one.
@@ -118,7 +127,7 @@ def spoils(
     taken. What is not told apart by its name is whatever else there is to break. able: only such
     valid calls are spoilt. tells: spoilt calls of which it is false are passed over. enough: where
     it is true no more are drawn: all ways of breaking what a target has no word for may take as
-    long as ten other requirements.
+    long as ten other requirements. sought: of which valid calls one is looked for first.
     """
     chance = random.Random(seed)
     names = list(ops) or catalog.names()
@@ -137,7 +146,10 @@ def spoils(
         else:
             op, require = catalog.op(wanted[0]), wanted[1]
             assert op is not None
-        found = _of_operator(op, require, seed, number, chance, catalog, able, tells, enough)
+        found = _of_operator(
+            op, require, seed, number, chance, catalog, able, tells, enough,
+            None if number else sought,
+        )  # fmt: skip
         if found:
             return [replace(one, seed=seed) for one in found]
         if found is None:
@@ -155,6 +167,7 @@ def _of_operator(
     able: Able,
     tells: Tells,
     enough: Enough,
+    sought: Able | None,
 ) -> list[Spoilt] | None:
     """What `spoils` gives, of one operator; None where none of the first calls is to be spoilt."""
     found: list[Spoilt] = []
@@ -171,9 +184,10 @@ def _of_operator(
         nonlocal handed
         node = graph.nodes[-1]
         given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
-        known = able(alone(node, given, node.attrs, node.instance, {}))
+        whole = alone(node, given, node.attrs, node.instance, {})
+        known = able(whole)
         handed += known
-        return known
+        return known and (attempt >= _SOUGHT or sought is None or sought(whole))
 
     for attempt in range(_DRAWN):
         if tried == _TRIED or (attempt and enough()):
@@ -181,7 +195,8 @@ def _of_operator(
         if attempt == _UNABLE and not (tried or handed):
             return None
         # Calls apart have defaults by half: what has many attributes is a target's own then.
-        called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
+        looks = sought is not None and attempt < _SOUGHT
+        called = {"apart": [op.name]} if attempt % 2 or looks else {"size": (1, 1)}
         program = generate(
             catalog, first + attempt, ops=[op.name], limits=_ANY if attempt % 4 == 3 else _SMALL,
             preferred=fits, **called,
@@ -273,6 +288,7 @@ def _spoil(
             much = () if needed is None else beyond_all(own, given, needed, chance)
             found += islice(filter(tells, islice(much, _ASKED)), _BEYOND)
         found += number_unsaid(node, given, demanded, chance)
+        found += islice(filter(tells, number_listed(node, given, demanded, chance)), _LISTED)
         return [*found, *_beside_nothing(call, "", about, chance, tells, enough)]
     code = _code(node.op.name, wanted)
     found = _ways(call, candidates, code, tells, enough) or _ways(

@@ -278,12 +278,13 @@ _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 # Operators of a target's own that take no more than the definition, where another of them does:
-# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel;
+# tf.compat.v1.nn.fused_batch_norm, and the kernels by themselves, have a scale, an offset and
+# statistics of one element a channel;
 # gamma and beta of ONNX Runtime's norms of sums are 1D tensors of hidden_size elements.
 _STRICTER = {
-    ("tf", "batch_norm"): "fused_batch_norm",
-    ("onnxruntime", "layer_norm"): "SkipLayerNormalization",
-    ("onnxruntime", "rms_norm"): "SkipSimplifiedLayerNormalization",
+    ("tf", "batch_norm"): {"fused_batch_norm", "FusedBatchNorm", "FusedBatchNormV3"},
+    ("onnxruntime", "layer_norm"): {"SkipLayerNormalization"},
+    ("onnxruntime", "rms_norm"): {"SkipSimplifiedLayerNormalization"},
 }
 
 
@@ -300,7 +301,7 @@ def admitted(
     names: the values of the call's attributes, likewise.
     """
     told = describe(target)
-    if _STRICTER.get((told.framework, operator)) in called:
+    if not _STRICTER.get((told.framework, operator), set()).isdisjoint(called):
         return ""
     only = _ONLY_OF.get((told.framework, operator), {})
     if names is not None and any(names.get(name) != value for name, value in only.items()):

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from irlang.equations import TensorInfo
 from irlang.graph import Node
+from irlang.listed import is_listed
 from irlang.lower.manner import Manner
 from irlang.lower.value import Builder, Value
 
@@ -107,7 +108,8 @@ class Call(Generic[B]):
 
     def axis_said(self, name: str, rank: int) -> int:
         """The axis as the program says it; see `axes_said`."""
-        return self.axes_said(name, rank)[0]
+        given: int = self[name]
+        return given if is_listed(given) else self.axes_said(name, rank)[0]
 
     def value(self, text: str, number: int = 0) -> Value:
         """The text of a result."""

@@ -102,7 +102,8 @@ def _ungathered(lowered: Lowered) -> Lowered:
 def _own(lowered: Lowered, shaped: bool) -> list[str]:
     """The operators' names without what stands around them."""
     kinds = _kinds(lowered)
-    own = [kind for kind in kinds if kind not in _MOVING | _WRAPPING | _STEPPING] or kinds
+    held = [kind for kind in kinds if kind not in _WRAPPING | _STEPPING] or kinds
+    own = [kind for kind in held if kind not in _MOVING] or held
     around = _AROUND | _WRITTEN | _PARTS if shaped else _AROUND
     return [kind for kind in own if kind not in around] or own
 
@@ -261,8 +262,8 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
 
 
 def _moving(names: Iterable[str]) -> frozenset[str]:
-    """The operators that only change the layout, unless there are no others."""
-    return _MOVING if set(names) - _MOVING else frozenset()
+    """The operators that only change the layout, unless there are no others that do something."""
+    return _MOVING if set(names) - _MOVING - _WRAPPING - _STEPPING else frozenset()
 
 
 def _given(part: ast.AST, moving: frozenset[str]) -> Iterator[ast.AST]:

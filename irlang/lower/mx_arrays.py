@@ -114,7 +114,9 @@ def _sort(call: Mx) -> list[Value] | None:
     x, places = call.input("x"), call.outputs[1]
     if call["nans"] == "largest" or call["stable"] or not x.rank:
         return None
-    options = {"axis": call.axis_said("axis", x.rank), "is_ascend": not call["descending"]}
+    options: dict[str, Any] = {"is_ascend": not call["descending"]}
+    if call.says("axis"):
+        options["axis"] = call.axis_said("axis", x.rank)
     found = called("argsort", x, dtype='"int64"', **options)
     return [
         call.value(called("sort", x, **options)),

@@ -102,9 +102,38 @@ def _slice_axis(call: Mx) -> Value | None:
 def _exchange(call: Mx) -> Value | None:
     x, order = call.input("x"), tuple(call["order"])
     changed = [axis for axis, source in enumerate(order) if axis != source]
-    if len(changed) != 2 or 0 in x.shape:
+    if len(changed) != 2 or len(order) != x.rank or 0 in x.shape:
         return None
     return call.value(called("SwapAxis", x, dim1=changed[0], dim2=changed[1]))
+
+
+def _elder(function: str, **attributes: str) -> Native:
+    """Of the inputs in their order, none of which lacks axes or elements; lists have a number."""
+
+    def rule(call: Mx) -> Value | None:
+        values = [call.input(name) for name in call.values]
+        options = {key: call[name] for key, name in attributes.items()}
+        bare = any(0 in value.shape or not value.rank for value in values) or not call.out.shape
+        if bare or () in options.values() or any(v.dtype != values[0].dtype for v in values):
+            return None
+        return call.value(called(function, *values, **options))
+
+    return row(function, rule)
+
+
+def _expand_dims(call: Mx) -> Value | None:
+    x, axes = call.input("x"), tuple(call["axes"])
+    if len(axes) != 1 or not x.rank or 0 in x.shape:
+        return None
+    return call.value(called("expand_dims", x, axis=axes[0]))
+
+
+def _broadcast(call: Mx) -> Value | None:
+    """To as many axes, none of which is empty."""
+    x, shape = call.input("x"), tuple(call["shape"])
+    if not x.rank or len(shape) != x.rank or 0 in (*x.shape, *shape):
+        return None
+    return call.value(called("broadcast_to", x, shape=shape))
 
 
 def _activation(call: Mx) -> Value | None:
@@ -162,7 +191,14 @@ def _elder_pool(kind: str) -> Native:
 WORDS: dict[str, Native | tuple[Native, ...]] = {
     "reshape": RESHAPE,
     "slice": row("slice_axis", _slice_axis),
-    "transpose": row("SwapAxis", _exchange),
+    "transpose": (row("SwapAxis", _exchange), _elder("transpose", axes="order")),
+    "squeeze": _elder("squeeze", axis="axes"),
+    "expand_dims": row("expand_dims", _expand_dims),
+    "concat": _elder("concat", dim="axis"),
+    "stack": _elder("stack", axis="axis"),
+    "tile": _elder("tile", reps="repeats"),
+    "repeat": _elder("repeat", repeats="repeats", axis="axis"),
+    "broadcast_to": row("broadcast_to", _broadcast),
     "diagonal": row("linalg_extractdiag", _diagonal),
     "conv": row("Convolution_v1", _elder_conv),
     "max_pool": _elder_pool("max"),

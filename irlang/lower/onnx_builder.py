@@ -12,6 +12,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
+from irlang.listed import Number, handed, plain
 from irlang.lower.onnx_composed import COMPOSED
 from irlang.lower.onnx_file import CONTRIBUTED, File, OnnxNode, code_of, serialized
 from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
@@ -235,12 +236,14 @@ class OnnxBuilder:
 
     # ---- constants and conversion
 
-    def constant(self, array: Array, dtype: str) -> Value:
-        """An initializer; equal ones are one. What the type cannot hold is infinite in it, and any
-        number where it is one of integers. Raises `Unsupported` of whole numbers beyond 64 bits.
+    def constant(self, array: Array | Number, dtype: str) -> Value:
+        """An initializer; equal ones are one, and a number has no axes. What the type cannot hold
+        is infinite in it, and any number where it is one of integers. Raises `Unsupported` of whole
+        numbers beyond 64 bits.
         """
-        if dtype == "i64" and np.asarray(array).dtype in (np.uint64, np.object_):
-            _require_fits(np.asarray(array).ravel().tolist())
+        array = np.asarray(plain(array))
+        if dtype == "i64" and array.dtype in (np.uint64, np.object_):
+            _require_fits(array.ravel().tolist())
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         sizes = dtype == "i64" and stored.ndim == 1  # a shape without axes is one
@@ -274,10 +277,11 @@ class OnnxBuilder:
 
     def number(self, number: float, like: Value) -> Value:
         """A number of the type of `like`."""
-        return self.constant(np.asarray(number), like.dtype)
+        return self.constant(number, like.dtype)
 
     def integers(self, numbers: Sequence[int]) -> Value:
         """A vector of i64."""
+        numbers = [int(n) for number in numbers for n in handed(number)]
         _require_fits(numbers)
         return self.constant(np.asarray(numbers, dtype=np.int64), "i64")
 

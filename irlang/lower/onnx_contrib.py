@@ -78,7 +78,7 @@ def _crop_and_resize(call: Onnx) -> Value | None:
     x, boxes, batch = (call.input(name) for name in ("x", "boxes", "batch"))
     if x.rank != 4 or x.dtype != "f32":
         return None
-    size = call.build.constant(np.asarray(call["size"]), "i32")
+    size = call.build.constant(call["size"], "i32")
     mode = {"linear": "bilinear"}.get(call["mode"], call["mode"])
     values = [x, boxes, call.build.cast(batch, "i32"), size]
     number = float(call["extrapolation"])
@@ -89,7 +89,7 @@ def _trilu(call: Onnx) -> Value | None:
     x = call.input("x")
     if x.dtype not in (*_REAL, "i64"):
         return None
-    k = call.build.constant(np.asarray(call["k"]), "i64")
+    k = call.build.constant(call["k"], "i64")
     return _node(call, "Trilu", [x, k], upper=int(call["upper"]))
 
 

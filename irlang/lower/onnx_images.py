@@ -293,7 +293,7 @@ def _dft(call: Onnx) -> Value | None:
         return None
     if call["onesided"] and (call["inverse"] or x.shape[-1] == 2):
         return None
-    length = call.build.constant(np.asarray(call["N"]), "i64")
+    length = call.build.constant(call["N"], "i64")
     options = {"inverse": int(call["inverse"]), "onesided": int(call["onesided"])}
     names, at = [x.text, length.text], call.axis_said("axis", x.rank)
     if call.build.runtime.opset < _RENAMED:  # the axis was an attribute

@@ -149,7 +149,7 @@ def _position(op: str) -> Native:
 def _scan(op: str) -> Native:
     def rule(call: Onnx) -> Value:
         x = call.input("x")
-        axis = call.build.constant(np.asarray(call.axis_said("axis", x.rank)), "i64")
+        axis = call.build.constant(call.axis_said("axis", x.rank), "i64")
         options = {"exclusive": int(call["exclusive"]), "reverse": int(call["reverse"])}
         return call.build.op(op, [x], x.shape, axis, **options)
 
@@ -204,7 +204,7 @@ def _one_hot(call: Onnx) -> Value | None:
         return None
     build, ids = call.build, call.build.cast(call.input("ids"), "i64")
     pair = build.constant(np.asarray([float(call["off"]), float(call["on"])]), call.out.dtype)
-    depth = build.constant(np.asarray(call["depth"]), "i64")
+    depth = build.constant(call["depth"], "i64")
     axis = call.axis_said("axis", ids.rank + 1)
     return build.node("OneHot", [ids.text, depth.text, pair.text], [call.out], axis=axis)[0]
 
@@ -311,7 +311,7 @@ def _expand(call: Onnx) -> Value:
 
 
 def _trilu(call: Onnx) -> Value:
-    k = call.build.constant(np.asarray(call["k"]), "i64")
+    k = call.build.constant(call["k"], "i64")
     return call.build.op("Trilu", [call.input("x")], call.out.shape, k, upper=int(call["upper"]))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from irlang.dtypes import DTYPES
+from irlang.listed import is_listed
 from irlang.lower.call import Call, Native
 from irlang.lower.python_builder import literal
 from irlang.lower.value import Value
@@ -22,7 +23,7 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, (tuple, list)):
         return f"({', '.join(map(text_of, value))}{',' * (len(value) == 1)})"
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or is_listed(value):
         return str(value)
     return literal(value if isinstance(value, int) else float(value))
 
@@ -101,7 +102,7 @@ def exchanged(swap: str, move: str) -> Native:
     def rule(call: Call[Any]) -> Value | None:
         x, order = call.input("x"), tuple(call["order"])
         changed = [axis for axis, source in enumerate(order) if axis != source]
-        if not changed:
+        if not changed or len(order) != x.rank:  # of other axes it is another exchange
             return None
         first, last = changed[0], changed[-1]
         if len(changed) == 2:
