@@ -240,6 +240,11 @@ class Relations(Averages):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
+        if expr.kind == "sum":
+            weighed = self.aside(partial(self.by_positions, expr, found, box))
+            if weighed != found and expr.where is not None:
+                return weighed
+            found = weighed
         if self.done() or expr.body is None:
             return found
         if expr.where is not None:

@@ -26,7 +26,7 @@ from irlang.interp.ranked import at_rank
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
 from irlang.interp.unfolding import instance, settled
-from irlang.interp.weights import Weights
+from irlang.interp.interpolated import Interpolated
 
 _NARROW = 8  # roundings between numbers that are one for all that they add up to
 _DEPTH = 4  # expressions that are looked into, one inside another
@@ -34,7 +34,7 @@ _WRITTEN_OUT = 8  # definitions of elements of a polynomial, one behind another
 _FEW = 8  # terms that are added up one by one
 
 
-class Wholes(Weights):
+class Wholes(Interpolated):
     """An evaluator that knows more of what terms come to together."""
 
     def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
