@@ -15,7 +15,7 @@ from functools import partial
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.averages import Averages
+from irlang.interp.factored import Factored
 from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
@@ -27,7 +27,7 @@ _OF_TWO_TERMS = -0.5  # less than two terms of an entropy are, at least
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
-class Relations(Averages):
+class Relations(Factored):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -71,6 +71,8 @@ class Relations(Averages):
             found = self._use("two parts share one whole", found, shared, known, box, facts)
             scaled = partial(self._scaled, expr, found, box)
             found = self._use(NO_LESS, found, scaled, known, box, facts)
+            if found.magnitude > 1.0 and not self._level:
+                found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
             return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
         if function == "/":
             quotient = partial(self.quotient, expr, found, box, facts)
@@ -103,6 +105,9 @@ class Relations(Averages):
         """A sum or difference, less what is beyond what cancels in it."""
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
         found = self.cut(found, *ends, "elements cancel in a sum")
+        if found.magnitude > 1.0 and not self._level:
+            shared = partial(self.by_shared_factor, expr, found, box, facts)
+            found = self.aside(shared, known, box, facts)
         open_ = found.low < 0 or (found.low == 0 and self._adds_products(expr, box))
         if open_ and found.high > 0 and not self._level:
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
