@@ -55,25 +55,7 @@ class Relations(Factored):
             return found  # nothing is taken away
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
-            sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
-            if sign:
-                ends = (0.0, math.inf) if sign > 0 else (-math.inf, 0.0)
-                found = self.cut(found, *ends, "a number times itself is not negative")
-            found = self._use(
-                "the sum of two factors is known", found,
-                partial(self.parabola, expr, found, box, facts), known, box, facts,
-            )  # fmt: skip
-            if found.low < 0 < found.high:
-                why = "one factor is a multiple of the other"
-                alike = partial(self.likeness, expr, found, box, facts)
-                found = self._use(why, found, alike, known, box, facts)
-            shared = partial(self.of_parts, expr, found, box, facts)
-            found = self._use("two parts share one whole", found, shared, known, box, facts)
-            scaled = partial(self._scaled, expr, found, box)
-            found = self._use(NO_LESS, found, scaled, known, box, facts)
-            if found.magnitude > 1.0 and not self._level:
-                found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
-            return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
+            return self._multiplied(expr, found, known, box, facts)
         if function == "/":
             quotient = partial(self.quotient, expr, found, box, facts)
             return self._use(NO_LESS, found, quotient, known, box, facts)
@@ -98,6 +80,30 @@ class Relations(Factored):
             root = partial(self.beside_root, expr, found, box)
             found = self._use("a root is larger than a number", found, root, known, box, facts)
         return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
+
+    def _multiplied(
+        self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
+    ) -> Numbers:
+        """A product, less what its factors have to do with one another excludes."""
+        sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
+        if sign:
+            ends = (0.0, math.inf) if sign > 0 else (-math.inf, 0.0)
+            found = self.cut(found, *ends, "a number times itself is not negative")
+        found = self._use(
+            "the sum of two factors is known", found,
+            partial(self.parabola, expr, found, box, facts), known, box, facts,
+        )  # fmt: skip
+        if found.low < 0 < found.high:
+            why = "one factor is a multiple of the other"
+            alike = partial(self.likeness, expr, found, box, facts)
+            found = self._use(why, found, alike, known, box, facts)
+        shared = partial(self.of_parts, expr, found, box, facts)
+        found = self._use("two parts share one whole", found, shared, known, box, facts)
+        scaled = partial(self._scaled, expr, found, box)
+        found = self._use(NO_LESS, found, scaled, known, box, facts)
+        if found.magnitude > 1.0 and not self._level:
+            found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
+        return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
 
     def _cancelled(
         self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
@@ -245,13 +251,11 @@ class Relations(Factored):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if expr.kind == "sum":
-            weighed = self.aside(partial(self.by_positions, expr, found, box))
-            if weighed != found and expr.where is not None:
-                return weighed
-            found = weighed
-        if self.done() or expr.body is None:
-            return found
+        weighed = self.aside(partial(self.by_positions, expr, found, box))
+        known = weighed != found and expr.where is not None
+        if known or self.done() or expr.body is None:
+            return weighed
+        found = weighed
         if expr.where is not None:
             return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):
