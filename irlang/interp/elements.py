@@ -202,7 +202,7 @@ class Elements(Proofs):
 
     def looks(self, expr: eq.Expr, box: Limits) -> Looks:
         """An element, what it is a copy of, and what that is computed as; of a function, it with
-        what its operands are copies of.
+        what its operands are copies of, and of one operand, with what that is computed as.
         """
         key = expr, id(box), self.stepping
         found = self._looks.get(key)
@@ -210,6 +210,9 @@ class Elements(Proofs):
             every = dict.fromkeys((*self.copies(expr, box), self.meaning(expr, box)))
             if isinstance(expr, eq.Apply):
                 every[self._of_sources(expr, box)] = None
+            for look in [one for one in every if isinstance(one, eq.Apply) and len(one.args) == 1]:
+                if isinstance(look.args[0], eq.Read) and eq.indices(look) <= box.keys():
+                    every[replace(look, args=(self.meaning(look.args[0], box),))] = None
             found = self._looks[key] = tuple(every), box
         return found[0]
 
