@@ -43,6 +43,7 @@ class Bounds(Sums):
         term = self.extreme(atom, box) or self.meaning(atom, box)
         if isinstance(term, eq.Apply):
             yield from self._bounds_of_apply(term, below, box, facts)
+            yield from self._bounds_of_mean(term, below, rest, box, facts)
             if self._cased() and term.function in ("+", "-"):
                 made = self._combined(term, box, facts, 0)
                 if made is not None and len(made.factors) <= ATOMS:
@@ -66,9 +67,10 @@ class Bounds(Sums):
                 if apart != own:
                     yield apart
         elif term.function == "abs" and below:
-            inner = self.whole(term.args[0], box)
-            yield inner
-            yield Sum({}).plus(inner, -1.0)
+            inner, apart = self.whole(term.args[0], box), self.sum_of(term.args[0], box, facts)
+            for sum_ in (inner,) if apart == inner else (inner, apart):
+                yield sum_
+                yield Sum({}).plus(sum_, -1.0)
         elif term.function == "neg":
             yield Sum({}).plus(self.whole(term.args[0], box), -1.0)
         elif term.function in ("*", "/") and not self._cased():
@@ -83,6 +85,26 @@ class Bounds(Sums):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _bounds_of_mean(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """The same of a multiple of a sum, as a mean is: so many times what bounds that."""
+        if term.function not in ("*", "/"):
+            return
+        pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
+        for one, times in pairs:
+            number = times.value if isinstance(times, (eq.Const, eq.Size)) else 0
+            look = self.meaning(one, box) if number > 0 else None
+            size = self.interval(term, box, facts)
+            if not isinstance(look, eq.Reduce) or look.kind != "sum" or not size.finite:
+                continue
+            factor = self.own.nearest(float(number))
+            factor = factor if term.function == "*" else 1 / factor
+            error = Sum({}, error=2 * self.own.row.unit * size.magnitude + self.own.least)
+            for bound in self._bounds_of_reduction(look, below, rest, box, facts):
+                if bound.factors.keys() <= rest.factors.keys():
+                    yield error.plus(bound, factor)
 
     def _near(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
         """The argument of a function, and how far its value is from that at least, or at most."""

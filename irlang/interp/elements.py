@@ -201,13 +201,25 @@ class Elements(Proofs):
         return specialised(expr, box, self.tensors, self.decided)
 
     def looks(self, expr: eq.Expr, box: Limits) -> Looks:
-        """An element, what it is a copy of, and what that is computed as."""
+        """An element, what it is a copy of, and what that is computed as; of a function, it with
+        what its operands are copies of, and of one operand, with what that is computed as.
+        """
         key = expr, id(box), self.stepping
         found = self._looks.get(key)
         if found is None:
             every = dict.fromkeys((*self.copies(expr, box), self.meaning(expr, box)))
+            if isinstance(expr, eq.Apply):
+                every[self._of_sources(expr, box)] = None
+            for look in [one for one in every if isinstance(one, eq.Apply) and len(one.args) == 1]:
+                if isinstance(look.args[0], eq.Read) and eq.indices(look) <= box.keys():
+                    every[replace(look, args=(self.meaning(look.args[0], box),))] = None
             found = self._looks[key] = tuple(every), box
         return found[0]
+
+    def _of_sources(self, expr: eq.Apply, box: Limits) -> eq.Expr:
+        """A function of what its operands are copies of."""
+        args = (self.copies(a, box)[-1] if eq.indices(a) <= box.keys() else a for a in expr.args)
+        return replace(expr, args=tuple(args))
 
     def stays(self, found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
         """Whether the values of free indices lie within their bounds, those from data as well."""

@@ -15,7 +15,7 @@ from functools import partial
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.averages import Averages
+from irlang.interp.factored import Factored
 from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
@@ -27,7 +27,7 @@ _OF_TWO_TERMS = -0.5  # less than two terms of an entropy are, at least
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
-class Relations(Averages):
+class Relations(Factored):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -55,23 +55,7 @@ class Relations(Averages):
             return found  # nothing is taken away
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
-            sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
-            if sign:
-                ends = (0.0, math.inf) if sign > 0 else (-math.inf, 0.0)
-                found = self.cut(found, *ends, "a number times itself is not negative")
-            found = self._use(
-                "the sum of two factors is known", found,
-                partial(self.parabola, expr, found, box, facts), known, box, facts,
-            )  # fmt: skip
-            if found.low < 0 < found.high:
-                why = "one factor is a multiple of the other"
-                alike = partial(self.likeness, expr, found, box, facts)
-                found = self._use(why, found, alike, known, box, facts)
-            shared = partial(self.of_parts, expr, found, box, facts)
-            found = self._use("two parts share one whole", found, shared, known, box, facts)
-            scaled = partial(self._scaled, expr, found, box)
-            found = self._use(NO_LESS, found, scaled, known, box, facts)
-            return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
+            return self._multiplied(expr, found, known, box, facts)
         if function == "/":
             quotient = partial(self.quotient, expr, found, box, facts)
             return self._use(NO_LESS, found, quotient, known, box, facts)
@@ -97,12 +81,39 @@ class Relations(Averages):
             found = self._use("a root is larger than a number", found, root, known, box, facts)
         return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
 
+    def _multiplied(
+        self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
+    ) -> Numbers:
+        """A product, less what its factors have to do with one another excludes."""
+        sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
+        if sign:
+            ends = (0.0, math.inf) if sign > 0 else (-math.inf, 0.0)
+            found = self.cut(found, *ends, "a number times itself is not negative")
+        found = self._use(
+            "the sum of two factors is known", found,
+            partial(self.parabola, expr, found, box, facts), known, box, facts,
+        )  # fmt: skip
+        if found.low < 0 < found.high:
+            why = "one factor is a multiple of the other"
+            alike = partial(self.likeness, expr, found, box, facts)
+            found = self._use(why, found, alike, known, box, facts)
+        shared = partial(self.of_parts, expr, found, box, facts)
+        found = self._use("two parts share one whole", found, shared, known, box, facts)
+        scaled = partial(self._scaled, expr, found, box)
+        found = self._use(NO_LESS, found, scaled, known, box, facts)
+        if found.magnitude > 1.0 and not self._level:
+            found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
+        return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
+
     def _cancelled(
         self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
     ) -> Numbers:
         """A sum or difference, less what is beyond what cancels in it."""
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
         found = self.cut(found, *ends, "elements cancel in a sum")
+        if found.magnitude > 1.0 and not self._level:
+            shared = partial(self.by_shared_factor, expr, found, box, facts)
+            found = self.aside(shared, known, box, facts)
         open_ = found.low < 0 or (found.low == 0 and self._adds_products(expr, box))
         if open_ and found.high > 0 and not self._level:
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
@@ -240,8 +251,11 @@ class Relations(Averages):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self.done() or expr.body is None:
-            return found
+        weighed = self.aside(partial(self.by_positions, expr, found, box))
+        known = weighed != found and expr.where is not None
+        if known or self.done() or expr.body is None:
+            return weighed
+        found = weighed
         if expr.where is not None:
             return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):

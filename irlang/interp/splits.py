@@ -27,7 +27,7 @@ _ATOMS = 2  # elements whose ranges are halved
 _HALVINGS = 20  # of one piece
 _PROVED = 4  # halvings, after which proofs are tried again: they take much longer than intervals
 _LOOKED_AT = 600  # pieces of one expression
-_BOUNDING = 40  # pieces by which the ends of a product are found
+_BOUNDING = 160  # pieces by which the ends of a product are found
 _SOON = 12  # and by which there has to be something that its interval did not say
 _LITTLE = 15 / 16  # of what that says, the pieces saying no more than that
 _WORK = 20000  # expressions that all pieces of a call may evaluate
@@ -107,20 +107,25 @@ class Splits(Diagonals):
         facts: Facts,
     ) -> tuple[float, float]:
         """Between which numbers an expression lies, by pieces: the one that reaches furthest is
-        halved again and again, as long as that says more than what was found without.
+        halved again and again, as long as that says more than what was found without, and at that
+        end alone of which it does.
         """
         pieces: list[tuple[Numbers, Numbers]] = []  # of the element, and what comes of it
-        left = [numbers]
+        left, both = [numbers], True
         for turn in range(_BOUNDING):
             for part in left:
                 value = self._unproved(body, box, {**facts, atom: part})
                 if not (value.finite and value.pieces):
                     return -math.inf, math.inf
                 pieces.append((part, value))
-            furthest = max(pieces, key=lambda one: one[1].high if turn % 2 else -one[1].low)
             reach = min(value.low for _, value in pieces), max(value.high for _, value in pieces)
-            if turn == _SOON and reach[1] - reach[0] >= _LITTLE * (found.high - found.low):
-                break
+            if turn == _SOON:
+                if reach[1] - reach[0] >= _LITTLE * (found.high - found.low):
+                    break
+                told = reach[0] > _LITTLE * found.low, reach[1] < _LITTLE * found.high
+                both = told[0] == told[1]
+            upper = turn % 2 > 0 if both else told[1]
+            furthest = max(pieces, key=lambda one: one[1].high if upper else -one[1].low)
             left = [part for (part,) in _halves((furthest[0],))]
             if len(left) < 2 or turn == _BOUNDING - 1:
                 break

@@ -249,13 +249,20 @@ class Sums(Singles):
         return best
 
     def _outermost_first(self, made: Sum, box: Limits) -> list[tuple[eq.Expr, float]]:
-        """The elements of a sum and their factors: those first that are made of another."""
+        """The elements of a sum and their factors: those first that are made of another; of two
+        maxima or minima that first which may be any of its arguments, as the others have to do.
+        """
         pairs = list(made.factors.items())
         if len(pairs) != 2:
             return pairs
-        last = self.meaning(pairs[1][0], box)
-        made_of = isinstance(last, eq.Apply) and pairs[0][0] in last.args
-        return pairs[::-1] if made_of else pairs
+        first, last = (self.meaning(atom, box) for atom, _ in pairs)
+        if not isinstance(last, eq.Apply):
+            return pairs
+        if isinstance(first, eq.Apply) and {first.function, last.function} <= {"max", "min"}:
+            turned = last.function == ("max" if pairs[1][1] > 0 else "min")
+        else:
+            turned = pairs[0][0] in last.args
+        return pairs[::-1] if turned else pairs
 
     def _two_sums(self, made: Sum, box: Limits) -> bool:
         """Whether an expression is of two elements, both sums over indices."""

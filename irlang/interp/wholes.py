@@ -20,13 +20,14 @@ from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
 from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
+from irlang.interp.interpolated import Interpolated
+from irlang.interp.interval import Numbers
 from irlang.interp.lengths import Products
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import at_rank
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
 from irlang.interp.unfolding import instance, settled
-from irlang.interp.weights import Weights
 
 _NARROW = 8  # roundings between numbers that are one for all that they add up to
 _DEPTH = 4  # expressions that are looked into, one inside another
@@ -34,8 +35,34 @@ _WRITTEN_OUT = 8  # definitions of elements of a polynomial, one behind another
 _FEW = 8  # terms that are added up one by one
 
 
-class Wholes(Weights):
+class Wholes(Interpolated):
     """An evaluator that knows more of what terms come to together."""
+
+    def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """The same of terms that are an element each and a number, as `p - 0.1`: so often that
+        number, and what the elements come to.
+        """
+        found = super().by_weights(expr, found, box)
+        inner = self.inner_box(expr, box)
+        if inner is None or expr.body is None or expr.where is not None:
+            return found
+        names = [name for name, _ in expr.binders]
+        made = self.sum_of(expr.body, inner, {})
+        if len(made.factors) != 1 or not made.constant:
+            return found
+        ((atom, times),) = made.factors.items()
+        numbers = self.interval(atom, inner, {})
+        if not numbers.low >= 0 or not numbers.finite:
+            return found
+        count = math.prod(inner[name][1] + 1 for name in names)
+        least = max(self._least_weight(atom, inner, names, _DEPTH), count * numbers.low)
+        most = min(self._weight(atom, inner, names, _DEPTH), count * numbers.high)
+        size = abs(times) * most + count * abs(made.constant)
+        slack = self.own.changed_by(2 * count + 4 * _DEPTH) * size + count * made.error
+        slack += 4 * count * self.own.least
+        ends = sorted((times * least, times * most))
+        low, high = (end + count * made.constant for end in ends)
+        return self.cut(found, low - slack, high + slack, "parts of a whole are added up")
 
     def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
         """What the sizes of some terms add up to at most, rounding aside; infinite if unknown."""
