@@ -43,8 +43,9 @@ def _matmul(call: Keras) -> Value:
 
 def _dot(call: Keras) -> Value | None:
     a, b = call.input("a"), call.input("b")
-    if (call["normalize"] and call["eps"] != 1e-12) or call.build.backend == "theano":
-        return None  # it wants a library of linear algebra
+    bound = 1e-7 if call.build.backend == "theano" else 1e-12  # of a sum of squares
+    if call["normalize"] and call["eps"] != bound:
+        return None
     options: dict[str, Any] = {"axes": tuple(call["axes"]), "normalize": call["normalize"] or None}
     return call.value(layer(call, "Dot", a, b, **options))
 

@@ -163,6 +163,7 @@ def _resize(call: Mx) -> Value | None:
     """From corner to corner."""
     x = call.input("x")
     fits = call["mode"] == "linear" and call["coord"] == "align_corners" and not call["antialias"]
+    fits = fits and not call.says("scale")  # by which corners may be others
     if x.rank != 4 or not fits or tuple(call.axes("axes", 4)) != (2, 3) or 0 in x.shape:
         return None
     height, width = call.out.shape[2:]
