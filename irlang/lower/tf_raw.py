@@ -26,17 +26,13 @@ _PLACES = ("i32", "i64")
 _VOLUME = 3
 
 
-def _like(
-    name: str, types: tuple[str, ...], constant: tuple[str, ...] = (), **given: str
-) -> Native:
-    """A kernel that is given inputs and attributes as they are, each under a name of its own.
-
-    types: of the result, of which there are kernels.
-    """
+def _colours(name: str, constant: tuple[str, ...] = (), **given: str) -> Native:
+    """A kernel of images, which have three axes, that is given an input and an attribute."""
 
     def rule(call: Tf, name: str) -> Value | None:
         told = {key: call.input(n) if call.has(n) else call[n] for key, n in given.items()}
-        return call.value(invoke(name, **told)) if call.out.dtype in types else None
+        own = call.out.dtype == "f32" and len(call.out.shape) >= _VOLUME
+        return call.value(invoke(name, **told)) if own else None
 
     return raw(name, rule, constant=constant)
 
@@ -294,9 +290,9 @@ RAW: dict[str, Native | tuple[Native, ...]] = {
     "pad": raw("StridedSliceGrad", _placed),
     "tridiagonal_solve": raw("TridiagonalSolve", _diagonals),
     "banded_triangular_solve": raw("BandedTriangularSolve", _banded),
-    "adjust_contrast": _like("AdjustContrastv2", ("f32",), images="x", contrast_factor="factor"),
-    "adjust_saturation": _like("AdjustSaturation", ("f32",), ("x",), images="x", scale="factor"),
-    "adjust_hue": _like("AdjustHue", ("f32",), ("x",), images="x", delta="delta"),
+    "adjust_contrast": _colours("AdjustContrastv2", images="x", contrast_factor="factor"),
+    "adjust_saturation": _colours("AdjustSaturation", ("x",), images="x", scale="factor"),
+    "adjust_hue": _colours("AdjustHue", ("x",), images="x", delta="delta"),
     "max_pool": _pool("tf.raw_ops.MaxPool, tf.raw_ops.MaxPool3D", max_pool),
     "avg_pool": _pool("tf.raw_ops.AvgPool, tf.raw_ops.AvgPool3D", avg_pool),
     "im2col": raw("ExtractVolumePatches", _volumes),
