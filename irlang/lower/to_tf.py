@@ -29,6 +29,7 @@ from irlang.lower.tf_quantization import QUANTIZATION
 from irlang.lower.tf_ranged import RANGED, RANGED_WORDS
 from irlang.lower.tf_raw import RAW
 from irlang.lower.tf_recurrent import RECURRENT
+from irlang.lower.tf_rows import ROWS
 from irlang.lower.tf_statistics import STATISTICS
 from irlang.lower.tf_words import WORDS
 
@@ -46,6 +47,7 @@ _ROWS: dict[str, Native] = {
     **TF_SELECTIONS,
     **QUANTIZATION,
     **RANGED,
+    **ROWS,
     **BACKWARD,
     **DERIVATIVES,
     **TF_SPARSE,

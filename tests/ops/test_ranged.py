@@ -1,4 +1,4 @@
-"""Whole numbers that stand for those of a range, against NumPy in the numbers that they stand for."""
+"""Whole numbers that stand for those of a range, against NumPy in what they stand for."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_what_is_below_zero_is_zero(
     x = numbers(data, data.draw(Shape))
     zero = -steps(low, low, high)
     top = 255 if most == np.inf else min(255, steps(most, low, high) + zero)
-    agrees("ranged_relu", {"x": x, **ends(low, high)},
-           [np.clip(x, zero, top).astype(np.uint8), np.asarray(low), np.asarray(high)], most=most)  # fmt: skip
+    wanted = [np.clip(x, zero, top).astype(np.uint8), np.asarray(low), np.asarray(high)]
+    agrees("ranged_relu", {"x": x, **ends(low, high)}, wanted, most=most)
 
 
 @given(data=st.data(), first=ENDS, second=ENDS)
