@@ -61,7 +61,7 @@ def _within(call: Tf, kernel: str) -> list[Value] | None:
     if g.dtype not in _WIDE:
         return None
     given = {"gradients": g, "input": call.input("x"), "input_min": low}
-    axis = call["axis"] if low.rank else None
+    axis = call.axis("axis", g.rank) if low.rank else None  # -1 stands for none
     names = call.build.several(
         invoke(kernel, **given, input_max=call.input("high"), axis=axis), *call.node.outputs
     )
