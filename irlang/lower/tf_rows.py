@@ -28,8 +28,8 @@ def _counts(call: Tf, kernel: str) -> Value | None:
 
 def _dense(call: Tf, kernel: str) -> Value | None:
     x, splits = call.input("x"), call.input("splits")
-    if x.dtype not in NUMBERS or int(call["value"]) != call["value"]:
-        return None
+    if x.dtype not in NUMBERS or not float(call["value"]).is_integer():
+        return None  # infinities and NaN among them
     rows = splits.shape[0] - 1 if splits.shape else 0
     given = {
         "shape": f"tf.constant({[rows, call['columns']]}, tf.int64)",
