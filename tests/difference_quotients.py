@@ -23,6 +23,7 @@ from irlang import ast
 from irlang import equations as eq
 from irlang.adjoint import adjoint
 from irlang.catalog import builtin
+from irlang.dtypes import DTYPES
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
@@ -35,6 +36,9 @@ _TEXT = Path(__file__).with_name("adjoint_calls.txt").read_text("utf-8")
 LINES = [line for line in _TEXT.splitlines() if not line.startswith("#")]
 CHOICES_LIMIT = 24
 MANY = 6  # choices, of which one is tried with one line of an operator that has many combinations
+
+
+WHOLE = {"i": "i64", "w": "i32", "u": "u8"}  # types of whole numbers by a letter
 
 
 def value(text: str) -> Any:
@@ -56,7 +60,8 @@ def drawn(text: str, rng: np.random.Generator, ends: tuple[float, float]) -> tup
     if kind == "b":
         return "bool", np.asarray(rng.random(sizes) < 0.8)
     if kind:
-        return "i64", rng.integers(0, int(kind[1:]), sizes)
+        dtype = WHOLE[kind[0]]
+        return dtype, rng.integers(0, int(kind[1:]), sizes).astype(DTYPES[dtype].numpy)
     return "f64", rng.uniform(*ends, sizes)
 
 

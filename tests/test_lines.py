@@ -102,3 +102,10 @@ def test_places_that_ascend_strictly_are_several(name: str) -> None:
         own = {at for node in graph.nodes if node.op.name == name for at in node.feeds().values()}
         several += any(len(kept[at]) > 1 for at in own & kept.keys())
     assert several >= 10
+
+
+def test_parts_begin_at_the_first_place_and_end_at_the_last() -> None:
+    declared = "n: i64[3] in [0, 4], x: i32[4]"
+    graph = case(declared, "ragged_bincount(n, x; size = 2)").graph
+    drawn = {"n": np.array([3, 2, 1], np.int64), "x": np.zeros(4, np.int32)}
+    assert in_line(graph, drawn, {}, builtin(), 0)["n"].tolist() == [0, 2, 4]

@@ -241,9 +241,13 @@ def _ranked(node: Node) -> Iterator[Move]:
 
 
 def _lengthened(numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """A list without its first, or its last, number, and with one more at either end."""
+    """A list without its first, or its last, number, and with one more at either end; of none also
+    an axis of nothing, as what takes a number of a tensor may not look whether there is one.
+    """
     if numbers:
         yield from (numbers[1:], numbers[:-1], (numbers[0], *numbers), (*numbers, numbers[-1]))
+    else:
+        yield (0,)
     yield from ((1, *numbers), (*numbers, 1))
 
 

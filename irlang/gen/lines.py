@@ -9,6 +9,7 @@ matter here: the condition itself is asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -109,11 +110,17 @@ def _arranged(
 
 
 def _ascending(array: Array, within: Range | None, seed: int) -> Iterator[Array]:
-    """Rows in their order, and as many different ones in order that are in a range, or no larger
-    than these where none is known.
+    """Rows in their order, the same from one end of a range to the other, as where parts begin and
+    the last one ends, and as many different ones in order that are in a range, or no larger than
+    these where none is known.
     """
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
-    yield rows[np.lexsort(rows.T[::-1])].reshape(array.shape)
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    yield ordered.reshape(array.shape)
+    if within is not None and all(map(math.isfinite, within)):
+        spread = ordered.copy()
+        spread[-1], spread[0] = within[1], within[0]
+        yield spread.reshape(array.shape)
     most = rows.max(axis=0) if within is None else np.full(rows.shape[1], within[1])
     sides = np.clip(most.astype(np.float64) + 1, 1, _SIDE).astype(np.int64)
     room = int(np.prod(sides.astype(object)))

@@ -101,6 +101,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "tf": {
         "*": _WRAPS,
+        "ragged_to_dense": {"columns": "tf.raw_ops.RaggedTensorToTensor: -1 is the longest row's"},
+        "sparse_reduce": {"order": "tf.raw_ops.SparseReduceSum: possibly not in canonical order"},
         "compress": {"keep.rank": "tf.boolean_mask: a mask of as many axes as it has"},
         "embedding": {"table.rank": "tf.nn.embedding_lookup: params of any rank from 1"},
         "take_along_axis": {"ids.rank": "tf.gather: indices of any rank beyond batch_dims"},

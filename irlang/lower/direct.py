@@ -25,6 +25,7 @@ _MOVING = frozenset(
 )
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "astype", "bias_add", "Cast", "Squeeze", "Unsqueeze"}
+    | {"bitcast"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
 _WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "ones", "empty", "full"})

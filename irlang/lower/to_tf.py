@@ -26,7 +26,10 @@ from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_options import OPTIONS
 from irlang.lower.tf_places import PLACES
 from irlang.lower.tf_quantization import QUANTIZATION
+from irlang.lower.tf_ranged import RANGED, RANGED_WORDS
+from irlang.lower.tf_raw import RAW
 from irlang.lower.tf_recurrent import RECURRENT
+from irlang.lower.tf_rows import ROWS
 from irlang.lower.tf_statistics import STATISTICS
 from irlang.lower.tf_words import WORDS
 
@@ -43,6 +46,8 @@ _ROWS: dict[str, Native] = {
     **TF_SIGNALS,
     **TF_SELECTIONS,
     **QUANTIZATION,
+    **RANGED,
+    **ROWS,
     **BACKWARD,
     **DERIVATIVES,
     **TF_SPARSE,
@@ -50,7 +55,9 @@ _ROWS: dict[str, Native] = {
     **OPTIMIZERS,
     **RECURRENT,
 }
-TABLE = with_words(_ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS, KERNELS)
+TABLE = with_words(
+    _ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS, KERNELS, RAW, RANGED_WORDS
+)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",
