@@ -20,6 +20,8 @@ from irlang.placement import place
 from irlang.scope import Scope
 
 _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
+_AROUND = (0, 0, 1, 1, 1, 2)  # of these where there may be some on either side
+_BATCHES = (0, 0, 1, 1, 2, 3)  # of those in front of several single ones
 _NAMED = (0, 1, 1, 1, 2, 2, 2, 3)  # axes that a list names
 _DEEP = 4  # axes that are more than usual
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
@@ -201,6 +203,13 @@ class Tensors(Settled):
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(least, most)
         if slot.fixed and self.bare:
             rank = chooser.below(2) * rank
+        if slot.fixed > 1 and dim is slot.item.type.dims[0]:  # a matrix is no less usual than many
+            rank = min(most, chooser.pick(_BATCHES))
+        around = [d for d in slot.item.type.dims if d.kind == "rest" and _key(d) != key]
+        if slot.fixed and around:  # as those before a channel, and behind it
+            rank = min(most, chooser.pick(_AROUND))
+            if not self.bare and all(self.names.get(_key(other)) == () for other in around):
+                rank = max(rank, min(most, 1))
         rank = self.told(key, self.deeper(rank, slot.fixed))
         wide = self.limits.many and len(slot.item.type.dims) == 1 and not self.primary
         sizes = (
@@ -287,7 +296,10 @@ class Tensors(Settled):
             key = _key(dim)
             value = self.names.get(key)
             if value is None and dim.kind == "rest":
-                rank = self.deeper(chooser.between(0 if self.bare else 1, 3), 0)
+                rank = chooser.between(0 if self.bare else 1, 3)
+                if len(dims) > 2:
+                    rank = chooser.pick(_BATCHES)
+                rank = self.deeper(rank, 0)
                 value = (
                     draw.wide_shape(chooser, 1, self.limits)
                     if many
