@@ -20,7 +20,7 @@ from irlang.lower.onnx_layers import placed
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
-Rule = Callable[[Onnx], Value | None]
+Rule = Callable[[Onnx], Value | Sequence[Value] | None]
 _BYTES = ("u8", "i8")
 _MOST_SPACE = 3  # axes of pools
 
@@ -28,15 +28,15 @@ _MOST_SPACE = 3  # axes of pools
 def word(op: str, rule: Rule, since: tuple[int, ...] = ()) -> Native:
     """A row of an operator; since: the first release that has it for processors."""
 
-    def there(call: Onnx) -> Value | None:
+    def there(call: Onnx) -> Value | Sequence[Value] | None:
         return rule(call) if call.build.runtime.contributes(since) else None
 
     return Native(f"{CONTRIBUTED}.{op}", there)
 
 
 def names(call: Onnx, given: Sequence[str]) -> list[str]:
-    """The tensors of inputs in an order. A zero point that was left out is 0, as it is documented to be
-    where it is not said, which releases refuse to read.
+    """The tensors of inputs in an order. A zero point that was left out is 0, as it is documented
+    to be where it is not said, which releases refuse to read.
     """
     absent = None if call.dares() else call.build.constant(np.asarray(0), call.out.dtype)
     found = []
@@ -87,8 +87,8 @@ def _where(call: Onnx) -> Value | None:
 
 
 def _each(call: Onnx, name: str, count: int) -> list[Value]:
-    """The numbers of a vector, one by one. (Of several of them by Gather ONNX Runtime 1.20 makes Splits
-    of one name, and refuses what it has made.)
+    """The numbers of a vector, one by one. (Of several of them by Gather ONNX Runtime 1.20 makes
+    Splits of one name, and refuses what it has made.)
     """
     value = call.input(name)
     sizes = call.build.integers([1] * count)
