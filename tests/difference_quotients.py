@@ -56,7 +56,8 @@ def drawn(text: str, rng: np.random.Generator, ends: tuple[float, float]) -> tup
     if kind == "b":
         return "bool", np.asarray(rng.random(sizes) < 0.8)
     if kind:
-        return "i64", rng.integers(0, int(kind[1:]), sizes)
+        numbers = rng.integers(0, int(kind[1:]), sizes)
+        return ("u8", numbers.astype(np.uint8)) if kind[0] == "u" else ("i64", numbers)
     return "f64", rng.uniform(*ends, sizes)
 
 

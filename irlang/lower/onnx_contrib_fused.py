@@ -1,4 +1,4 @@
-"""ONNX Runtime's own operators that are several of ONNX's as one, and others for what ONNX has words
+"""ONNX Runtime's own operators that are several of ONNX's as one, and others that ONNX has words
 for: those of its domain `com.microsoft` that language models and quantised ones are made of.
 """
 
@@ -60,7 +60,7 @@ def _skipped(op: str, *order: str) -> Rule:
     return rule
 
 
-def _skip_layer_norm(call: Onnx) -> list[Value] | None:
+def _skip_layer_norm(call: Onnx) -> Value | Sequence[Value] | None:
     """The second tensor is as large as the first in releases before 1.17."""
     lone = call["Z"] != call["B"] and not call.build.runtime.contributes((1, 17))
     order = ("x", "skip", "gamma", "beta", "bias")
@@ -68,14 +68,13 @@ def _skip_layer_norm(call: Onnx) -> list[Value] | None:
 
 
 def _embed(call: Onnx) -> Value | None:
-    if call.out.dtype != "f32" or call.input("ids").dtype != "i32":
+    if call.out.dtype != "f32":
         return None
-    order = ("ids", "segments", "words", "places", "kinds", "gamma", "beta")
+    given = [call.build.cast(call.input(name), "i32").text for name in ("ids", "segments")]
+    given += _given(call, ("words", "places", "kinds", "gamma", "beta"))
     types = [call.out, TensorInfo(call.out.shape[:1], "i32")]
     options = {"epsilon": float(call["eps"])}
-    return call.build.contributed("EmbedLayerNormalization", _given(call, order), types, **options)[
-        0
-    ]
+    return call.build.contributed("EmbedLayerNormalization", given, types, **options)[0]
 
 
 # ---- attention
@@ -160,7 +159,8 @@ def _wide_integers(call: Onnx) -> Value | None:
 
 
 def _factors(call: Onnx, a: str = "") -> bool:
-    """Whether the types are those of kernels: u8 by either, i8 by i8; zero points as what they are of.
+    """Whether the types are those of kernels: u8 by either, i8 by i8; zero points as what they are
+    of.
 
     a: the type of the first factor, where it is not an input of the call's.
     """
@@ -210,7 +210,8 @@ _BYTES_SINCE = (1, 23)  # the release that has a kernel of 8 bits
 def _of_bits(call: Onnx) -> Value | None:
     """Scales and zero points were told in a row at first, and 4 bits alone."""
     build, x, w = call.build, call.input("x"), call.input("w")
-    known = call["bits"] == 4 or call["bits"] == 8 and build.runtime.contributes(_BYTES_SINCE)
+    whole = call["bits"] == 8 and build.runtime.contributes(_BYTES_SINCE)
+    known = call["bits"] == 4 or whole
     if call.out.dtype != "f32" or not known or 0 in (*x.shape, *w.shape):
         return None
     if call.has("bias") and not build.runtime.contributes((1, 20)):

@@ -122,7 +122,7 @@ def _turned(call: Onnx, op: str, shape: Sequence[int], **options: Any) -> Value:
 
 def _pool(last: bool) -> Rule:
     def rule(call: Onnx) -> Value | None:
-        frame, x = windows(call), call.input("x")
+        frame = windows(call)
         if not _of_bytes(call) or not 1 <= frame.rank <= _MOST_SPACE:
             return None
         options = placed(call, frame)

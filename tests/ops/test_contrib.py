@@ -29,8 +29,8 @@ def meant(q: Array, zero: Array, step: Array) -> Array:
 
 
 def judged(op: str, inputs: Any, reals: Array, kind: str, **attrs: Any) -> None:
-    """Holds results to `reals` quantised; what is in the middle between two integers, to a unit of a
-    float64's last places or so, may be either.
+    """Holds results to `reals` quantised; what is between two integers, or nearly, may
+    be either.
     """
     zero = float(inputs.get("y_zero", 0))
     steps = reals / float(inputs["y_scale"])
@@ -69,7 +69,7 @@ def _leaky(x: Array) -> Array:
 
 def _softmax(x: Array) -> Array:
     e = np.exp(x - x.max(1, keepdims=True, initial=-np.inf))
-    return e / e.sum(1, keepdims=True)
+    return np.asarray(e / e.sum(1, keepdims=True))
 
 
 FUNCTIONS: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {

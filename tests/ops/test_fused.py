@@ -31,7 +31,7 @@ def whole(data: st.DataObject, shape: tuple[int, ...], kind: str = "") -> Array:
 
 
 def step(data: st.DataObject, shape: tuple[int, ...] = ()) -> Array:
-    return data.draw(integers(shape, np.int64, 1, 999)) / 4096
+    return np.asarray(data.draw(integers(shape, np.int64, 1, 999)) / 4096)
 
 
 @given(data=st.data(), c=sizes)
@@ -103,7 +103,7 @@ def test_attention(data: st.DataObject, heads: int, causal: bool, masked: bool) 
 
 
 def test_positions_that_see_masked_keys_alone_are_open() -> None:
-    inputs = {
+    inputs: dict[str, Array] = {
         "x": np.ones((1, 3, 2)),
         "w": np.ones((2, 6)),
         "mask": np.array([[0, 1, 0]], np.int32),
