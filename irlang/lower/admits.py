@@ -230,7 +230,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
     },
     "onnxruntime": {f"qlinear_{name}": _ONE for name in _QUANTISED}
-    | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE),
+    | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE)
+    | {"packed_attention": {"mask.rank": "Attention: mask_index may be a length for each sample"}},
     "openvino": {
         "tile": {"repeats": "Tile: the shorter of data's shape and repeats gets ones in front"},
     },

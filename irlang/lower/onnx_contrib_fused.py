@@ -45,10 +45,13 @@ def _plain(op: str, *order: str, **attributes: str) -> Native:
 
 
 def _skipped(op: str, *order: str) -> Rule:
-    """Of several results the last is the sum; those between are of training."""
+    """Of several results the last is the sum; those between are of training. The second tensor is
+    as large as the first in releases before 1.17.
+    """
 
     def rule(call: Onnx) -> list[Value] | None:
-        if call.out.dtype != "f32":
+        lone = call["Z"] != call["B"] and not call.build.runtime.contributes((1, 17))
+        if call.out.dtype != "f32" or lone:
             return None
         norm, total = call.outputs
         row = TensorInfo((*norm.shape[:2], 1), "f32")
@@ -60,15 +63,9 @@ def _skipped(op: str, *order: str) -> Rule:
     return rule
 
 
-def _skip_layer_norm(call: Onnx) -> Value | Sequence[Value] | None:
-    """The second tensor is as large as the first in releases before 1.17."""
-    lone = call["Z"] != call["B"] and not call.build.runtime.contributes((1, 17))
-    order = ("x", "skip", "gamma", "beta", "bias")
-    return None if lone else _skipped("SkipLayerNormalization", *order)(call)
-
-
 def _embed(call: Onnx) -> Value | None:
-    if call.out.dtype != "f32":
+    """A hidden size of 0 is one that is not known, for inference."""
+    if call.out.dtype != "f32" or not call.out.shape[2]:
         return None
     given = [call.build.cast(call.input(name), "i32").text for name in ("ids", "segments")]
     given += _given(call, ("words", "places", "kinds", "gamma", "beta"))
@@ -94,6 +91,20 @@ def _packed(call: Onnx) -> Value | None:
         "mask_filter_value": float(call["filter"]),
     }  # fmt: skip
     return build.contributed("Attention", given, [call.out], **options)[0]
+
+
+def _quantized(call: Onnx) -> Value | None:
+    """Of the mask, which stands between, nothing is said. `w_zero` is as long as `w_scale`."""
+    if call.out.dtype != "f32" or 0 in (*call.input("x").shape, *call.out.shape):
+        return None
+    if call.has("w_zero") and call.input("w_zero").shape != call.input("w_scale").shape:
+        return None
+    given = [call.input(name).text for name in ("x", "w", "bias", "x_scale", "w_scale")]
+    given += ["", call.text("x_zero", ""), call.text("w_zero", "")]
+    while not given[-1]:
+        given.pop()
+    options = {"num_heads": call["heads"], "unidirectional": int(call["causal"])}
+    return call.build.contributed("QAttention", given, [call.out], **options)[0]
 
 
 def _grouped(call: Onnx) -> Value | None:
@@ -270,7 +281,13 @@ def _conv_transpose(call: Onnx) -> Value | None:
 
 FUSED: tuple[tuple[str, Native], ...] = (
     ("bias_gelu", _plain("BiasGelu", "x", "b")),
-    ("skip_layer_norm", word("SkipLayerNormalization", _skip_layer_norm)),
+    (
+        "skip_layer_norm",
+        word(
+            "SkipLayerNormalization",
+            _skipped("SkipLayerNormalization", "x", "skip", "gamma", "beta", "bias"),
+        ),
+    ),
     (
         "skip_rms_norm",
         word(
@@ -281,6 +298,7 @@ FUSED: tuple[tuple[str, Native], ...] = (
     ),
     ("embed_layer_norm", word("EmbedLayerNormalization", _embed)),
     ("packed_attention", word("Attention", _packed)),
+    ("quantized_attention", word("QAttention", _quantized)),
     ("attention", word("GroupQueryAttention", _grouped, (1, 20))),
     ("ngram_repeat_block", word("NGramRepeatBlock", _ngrams)),
     ("silu", word("QuickGelu", _quick_gelu)),

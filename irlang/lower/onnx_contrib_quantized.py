@@ -36,13 +36,15 @@ def word(op: str, rule: Rule, since: tuple[int, ...] = ()) -> Native:
 
 def names(call: Onnx, given: Sequence[str]) -> list[str]:
     """The tensors of inputs in an order. A zero point that was left out is 0, as it is documented
-    to be where it is not said, which releases refuse to read.
+    to be where it is not said; of some operators releases refuse to read that, or end.
     """
     absent = None if call.dares() else call.build.constant(np.asarray(0), call.out.dtype)
     found = []
     for name in given:
         value = call.input(name) if call.has(name) else absent
         found.append(value.text if value is not None else "")
+    while not found[-1]:
+        found.pop()
     return found
 
 

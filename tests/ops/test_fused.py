@@ -30,7 +30,7 @@ def whole(data: st.DataObject, shape: tuple[int, ...], kind: str = "") -> Array:
     return data.draw(integers(shape, dtype, low, high))
 
 
-def step(data: st.DataObject, shape: tuple[int, ...] = ()) -> Array:
+def step(data: st.DataObject, shape: tuple[int, ...] = ()) -> Any:
     return np.asarray(data.draw(integers(shape, np.int64, 1, 999)) / 4096)
 
 
@@ -100,6 +100,25 @@ def test_attention(data: st.DataObject, heads: int, causal: bool, masked: bool) 
     # scores of -10000 and some are off by as many of its units
     agrees("packed_attention", inputs, right, operations=4096, magnitude=1e4, heads=heads,
            causal=causal)  # fmt: skip
+
+
+@given(data=st.data(), heads=st.integers(1, 2), causal=st.booleans())
+@few
+def test_quantised_attention(data: st.DataObject, heads: int, causal: bool) -> None:
+    """It is attention of what the integers stand for."""
+    x, w = whole(data, (2, 3, 2), "u8"), whole(data, (2, 6 * heads))
+    p, q = data.draw(integers((), np.uint8, 0, 99)), data.draw(integers((), w.dtype, 0, 99))
+    s, r = step(data) / 64, step(data, (6 * heads,)) / 64
+    bias = data.draw(reals((6 * heads,), -1, 1))
+    inputs = {
+        "x": x, "w": w, "bias": bias, "x_scale": s, "w_scale": r, "x_zero": p, "w_zero": q,
+    }  # fmt: skip
+    real = {
+        "x": (x.astype(float) - float(p)) * s, "w": (w.astype(float) - float(q)) * r, "bias": bias,
+    }  # fmt: skip
+    attrs = {"heads": heads, "causal": causal}
+    right = call("packed_attention", real, **attrs)["y"].value
+    agrees("quantized_attention", inputs, right, operations=4096, magnitude=64.0, **attrs)
 
 
 def test_positions_that_see_masked_keys_alone_are_open() -> None:
