@@ -64,8 +64,8 @@ def _skipped(op: str, *order: str) -> Rule:
 
 
 def _embed(call: Onnx) -> Value | None:
-    """A hidden size of 0 is one that is not known, for inference."""
-    if call.out.dtype != "f32" or not call.out.shape[2]:
+    """The hidden size is to be known before the file is run, and 0 is one that is not."""
+    if call.out.dtype != "f32" or not call.out.shape[2] or call.build.loose:
         return None
     given = [call.build.cast(call.input(name), "i32").text for name in ("ids", "segments")]
     given += _given(call, ("words", "places", "kinds", "gamma", "beta"))
