@@ -23,6 +23,10 @@ def _is_in(code: str | bytes) -> bool:
     return isinstance(code, bytes) and CONTRIBUTED.encode() in code
 
 
+# What a release computes otherwise: the bias that is added before the norm is left out.
+DEFECTS = {"ort-1.17": {"skip_rms_norm"}}
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "ort-1.15", "ort-1.17", "ort-1.20", "ort-1.23"])
 def test_its_own_operators_are_right(target: str) -> None:
     known = usable(target)
@@ -39,8 +43,11 @@ def test_its_own_operators_are_right(target: str) -> None:
         results = worker.submit(programs)
     assert not [r.error for r in results if r.status != "ok"]
     for one, result in zip(sent, results, strict=True):
-        assert not list(one.faults(result.outputs)), one.call
-    assert {"gelu", "matmul", "inverse", "trilu"} <= {operator(one.call) for one in sent}
+        accepted = operator(one.call) in DEFECTS.get(target, ())
+        assert accepted or not list(one.faults(result.outputs)), one.call
+    assert {"gelu", "matmul", "inverse", "trilu", "qlinear_add", "packed_attention"} <= {
+        operator(one.call) for one in sent
+    }
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "onnx-reference"])

@@ -106,6 +106,7 @@ class Tensors(Settled):
             raise Stuck
         if self.primary and slot.variable:
             self.ready(slot.variable)
+        if slot.variable:
             dtypes = self.allowed_types(slot, dtypes)
         return self.type_of(dtypes)
 

@@ -36,6 +36,18 @@ def _counts(admitted: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
     return dict.fromkeys(("bincount", "weighted_bincount"), admitted)
 
 
+# Of quantised tensors in ONNX Runtime's own domain (com.microsoft).
+_LONE = "a scale or zero point is a scalar, or a vector of one element"
+_ONE = dict.fromkeys(
+    (f"{name}_{part}.rank" for name in ("a", "b", "x", "y") for part in ("scale", "zero")), _LONE
+)
+_MATRICES = dict.fromkeys(_NUMBERS, "of N dimensions, as MatMul's: an operand may have one axis")
+_QUANTISED = (
+    *("add", "multiply", "sigmoid", "leaky_relu", "softmax", "where", "concat", "avg_pool"),
+    *("global_avg_pool", "gemm"),
+)
+
+
 # By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
 # documented instead; under `onnx` what holds of all that read its files. A mode that compiles is
 # held to what its framework documents: XLA promises less of a place out of bounds and of a divisor
@@ -220,6 +232,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
     },
+    "onnxruntime": {f"qlinear_{name}": _ONE for name in _QUANTISED}
+    | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE | _MATRICES)
+    | {"packed_attention": {"mask.rank": "Attention: mask_index may be a length for each sample"}},
     "openvino": {
         "tile": {"repeats": "Tile: the shorter of data's shape and repeats gets ones in front"},
     },

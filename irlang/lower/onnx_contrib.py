@@ -6,7 +6,7 @@ documentation (ContribOperators.md). Which releases have kernels for processors 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import windows
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_contrib_fused import FUSED
+from irlang.lower.onnx_contrib_quantized import QUANTIZED
 from irlang.lower.onnx_file import CONTRIBUTED
 from irlang.lower.onnx_layers import placed
 from irlang.lower.value import Value
@@ -237,11 +239,16 @@ def _there(
     return only
 
 
+def _rows() -> Iterator[tuple[str, Native]]:
+    for name, (spelt, rule, since) in _RULES.items():
+        yield name, Native(f"{CONTRIBUTED}.{spelt}", _there(rule, since))
+    yield from (*QUANTIZED, *FUSED)
+
+
 def with_contributed(table: Mapping[str, Native]) -> dict[str, Native]:
     """A table with these words behind its own."""
     found = dict(table)
-    for name, (spelt, rule, since) in _RULES.items():
-        word = Native(f"{CONTRIBUTED}.{spelt}", _there(rule, since))
+    for name, word in _rows():
         own = found.get(name)
         found[name] = word if own is None else replace(own, others=(*own.others, word))
     return found
