@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -107,5 +109,7 @@ def test_places_that_ascend_strictly_are_several(name: str) -> None:
 def test_parts_begin_at_the_first_place_and_end_at_the_last() -> None:
     declared = "n: i64[3] in [0, 4], x: i32[4]"
     graph = case(declared, "ragged_bincount(n, x; size = 2)").graph
-    drawn = {"n": np.array([3, 2, 1], np.int64), "x": np.zeros(4, np.int32)}
+    drawn: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
+        "n": np.array([3, 2, 1], np.int64), "x": np.zeros(4, np.int32)
+    }  # fmt: skip
     assert in_line(graph, drawn, {}, builtin(), 0)["n"].tolist() == [0, 2, 4]
