@@ -162,6 +162,13 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
                 "tf.raw_ops.SparseDenseCwiseDiv: no element of dense is 0, since 2.6",
             ),
         ),
+        "pad": (
+            (
+                "mirror",
+                'mode != "reflect" or (all(d < rank(S)) 1 <= S[d])',
+                "tf.pad: in mode REFLECT paddings are no greater than the size - 1, also those of 0",
+            ),
+        ),
         "categorical_cross_entropy": (
             (
                 "distributions",
