@@ -166,7 +166,7 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
             (
                 "mirror",
                 'mode != "reflect" or (all(d < rank(S)) 1 <= S[d])',
-                "tf.pad: in mode REFLECT paddings are no greater than the size - 1, also those of 0",
+                "tf.pad, REFLECT: paddings are no greater than the size less one, those of 0 too",
             ),
         ),
         "categorical_cross_entropy": (
