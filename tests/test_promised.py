@@ -100,3 +100,11 @@ def test_tensorflow_mirrors_nothing_of_an_axis_without_elements(
     x = np.zeros((2, size))
     said = _said(f"x: f32[2, {size}]", f"pad(x; before = 0, mode = {mode})", "tf", x=x)
     assert bool(said) == free
+
+
+@pytest.mark.parametrize(("axis", "free"), [(0, False), (1, True)])
+def test_keras_as_numpy_has_no_largest_of_no_elements(axis: int, free: bool) -> None:
+    x = np.zeros((2, 0))
+    call = f"reduce_max(x; axes = {axis})"
+    assert bool(_said("x: f32[2, 0]", call, "keras:tensorflow", x=x)) == free
+    assert not _said("x: f32[2, 0]", call, "tf", x=x)
