@@ -190,6 +190,14 @@ def test_what_may_be_unspecified_has_no_verdict() -> None:
     assert _evaluated("prelu", balls)["y"].bound.tolist() == [0.0, 0.0, np.inf]
 
 
+@pytest.mark.parametrize("beta", [2.0, np.inf])
+def test_an_infinite_multiple_of_what_is_not_there_may_be_no_number(beta: float) -> None:
+    """ONNX says of Gemm that it computes as if C were 0 then."""
+    one = Ball(np.ones((1, 1)))
+    found = _evaluated("gemm", {"a": one, "b": one}, beta=beta)["y"]
+    assert np.isinf(found.bound).item() == np.isinf(beta)
+
+
 def test_values_between_which_nothing_is_read_may_be_anything() -> None:
     """Where a place is at an end, or its neighbours are numbers, no NaN elsewhere is read."""
     x = np.array([0.5, 1.0, 1.5, 2.5, 3.5, 4.0, 9.0])
