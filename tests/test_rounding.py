@@ -199,7 +199,7 @@ def test_an_infinite_multiple_of_what_is_not_there_may_be_no_number(beta: float)
 
 
 def test_what_a_step_adds_may_be_made_first() -> None:
-    """z += g - s of Ftrl, as MXNet and TensorFlow document it: -17 + 0.00017 is rounded."""
+    """Ftrl has z += g - s in MXNet and TensorFlow: -17 + 0.00017 is rounded."""
     x, g, z = np.float32(-1e-8), np.float32(-17), np.float32(17)
     numbers = {"x": x, "gradient": g, "linear": z}
     given = {name: Ball(np.array([n], np.float64)) for name, n in numbers.items()}
