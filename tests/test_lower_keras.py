@@ -514,3 +514,17 @@ def test_functions_have_their_turn_beside_layers(
     assert isinstance(other, str)
     assert words not in usual
     assert words in other
+
+
+@pytest.mark.parametrize("turn", range(8))
+def test_what_is_flattened_has_no_shape_that_is_told(turn: int) -> None:
+    made = case("x: f32[2, 3, 4]", "flatten(x)")
+    lowered = lower(made.graph, "keras:tensorflow", made.catalog, {}, manner=Manner(turn=turn))
+    assert "Flatten()" in str(lowered.code) or "(2, 12)" in str(lowered.code)
+
+
+@pytest.mark.parametrize(("columns", "is_layer"), [(1, False), (2, True)])
+def test_a_layer_reshapes_samples_also_where_there_are_none(columns: int, is_layer: bool) -> None:
+    made = case(f"x: f32[0, {columns}, 1]", "reshape(x; shape = [0, 2])")
+    lowered = lower(made.graph, "keras:tensorflow", made.catalog, {})
+    assert ("keras.layers.Reshape(" in str(lowered.code)) == is_layer

@@ -410,6 +410,33 @@ def test_extreme_inputs_raise_no_alarm(dtype: str, scale: float) -> None:
             assert not [t for t in judged(made, given) if t.startswith("wrong")], call
 
 
+# What a type does not hold, or holds as denormal numbers, which count as 0 where these are flushed.
+_LOST = (
+    "random_normal(; shape = [6, 8], stddev = 1e-8, dtype = f16)",
+    "random_normal(; shape = [6, 8], stddev = 0, dtype = f16)",
+    "truncated_normal(; shape = [6, 8], stddev = 1e-8, dtype = f16)",
+    "random_uniform(; shape = [6, 8], low = 0, high = 1e-8, dtype = f16)",
+    "random_uniform(; shape = [6, 8], low = 0, high = 1e-6, dtype = f16)",
+)
+
+
+@pytest.mark.parametrize("call", _LOST)
+def test_numbers_that_are_lost_raise_no_alarm(call: str) -> None:
+    graph, catalog = model(f"y = {call}", "x: f32[1]", "y: f16[6, 8]")
+    made = Case(graph, {"x": np.zeros(1, np.float32)}, {}, catalog)
+    said = judged(made, {"y": np.zeros((6, 8), np.float16)})
+    assert not [text for text in said if text.startswith("wrong")]
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_nothing_is_spread_evenly_up_to_infinity(number: float) -> None:
+    call = "random_uniform(; shape = [6, 8], high = inf)"
+    graph, catalog = model(f"y = {call}", "x: f32[1]", "y: f32[6, 8]")
+    made = Case(graph, {"x": np.zeros(1, np.float32)}, {}, catalog)
+    said = judged(made, {"y": np.full((6, 8), number, np.float32)})
+    assert not [text for text in said if text.startswith("wrong")]
+
+
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_a_uniform_number_that_is_rounded_stays_below_one(dtype: str) -> None:
     """What is certain to happen does: ONNX draws in f32, and one in a thousand would round to 1."""

@@ -91,3 +91,20 @@ def test_pytorch_promises_nothing_of_repeated_places(second: int, free: bool) ->
     assert whole.balls is not None
     assert bool(ruled_out(made.graph, whole, whole.balls, "torch")) == free
     assert not ruled_out(made.graph, whole, whole.balls, "onnxruntime")
+
+
+@pytest.mark.parametrize(("size", "mode", "free"), [(0, "reflect", True), (0, "symmetric", False)])
+def test_tensorflow_mirrors_nothing_of_an_axis_without_elements(
+    size: int, mode: str, free: bool
+) -> None:
+    x = np.zeros((2, size))
+    said = _said(f"x: f32[2, {size}]", f"pad(x; before = 0, mode = {mode})", "tf", x=x)
+    assert bool(said) == free
+
+
+@pytest.mark.parametrize(("axis", "free"), [(0, False), (1, True)])
+def test_keras_as_numpy_has_no_largest_of_no_elements(axis: int, free: bool) -> None:
+    x = np.zeros((2, 0))
+    call = f"reduce_max(x; axes = {axis})"
+    assert bool(_said("x: f32[2, 0]", call, "keras:tensorflow", x=x)) == free
+    assert not _said("x: f32[2, 0]", call, "tf", x=x)

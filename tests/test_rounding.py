@@ -190,6 +190,24 @@ def test_what_may_be_unspecified_has_no_verdict() -> None:
     assert _evaluated("prelu", balls)["y"].bound.tolist() == [0.0, 0.0, np.inf]
 
 
+@pytest.mark.parametrize("beta", [2.0, np.inf])
+def test_an_infinite_multiple_of_what_is_not_there_may_be_no_number(beta: float) -> None:
+    """ONNX says of Gemm that it computes as if C were 0 then."""
+    one = Ball(np.ones((1, 1)))
+    found = _evaluated("gemm", {"a": one, "b": one}, beta=beta)["y"]
+    assert np.isinf(found.bound).item() == np.isinf(beta)
+
+
+def test_what_a_step_adds_may_be_made_first() -> None:
+    """Ftrl has z += g - s in MXNet and TensorFlow: -17 + 0.00017 is rounded."""
+    x, g, z = np.float32(-1e-8), np.float32(-17), np.float32(17)
+    numbers = {"x": x, "gradient": g, "linear": z}
+    given = {name: Ball(np.array([n], np.float64)) for name, n in numbers.items()}
+    found = _evaluated("ftrl", given, lr_power=-0.5)["new_linear"]
+    made = z + (g - np.float32(17) / np.float32(0.001) * x)
+    assert abs(made - found.value.item()) <= found.bound.item() < 1e-5
+
+
 def test_values_between_which_nothing_is_read_may_be_anything() -> None:
     """Where a place is at an end, or its neighbours are numbers, no NaN elsewhere is read."""
     x = np.array([0.5, 1.0, 1.5, 2.5, 3.5, 4.0, 9.0])

@@ -254,6 +254,13 @@ def test_what_takes_no_empty_tensor_by_its_own_words_is_unsupported(
     assert bool(re.search(describe(target).says_no, f"expected {said}")) == known
 
 
+@pytest.mark.parametrize("target", ["jax", "jax:jit", "keras:jax"])
+def test_an_element_type_that_jax_does_not_accept_is_unsupported(target: str) -> None:
+    said = "iota does not accept dtype bool. Accepted dtypes are subtypes of integer"
+    assert re.search(describe(target).says_no, said)
+    assert not re.search(describe(target).says_no or "$^", "iota dimension must be between 0 and 1")
+
+
 def test_an_export_that_names_an_operator_and_nothing_else_is_unsupported() -> None:
     says_no = describe("torch:export").says_no
     assert re.search(says_no, "aten.equal.default")

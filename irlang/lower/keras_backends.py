@@ -68,7 +68,7 @@ BACKENDS = {
     "torch": Backend(
         "PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}, says_no=_NO_TORCH
     ),
-    "jax": Backend("JAX", ("jax",), "tf,jax", _JAX, share=16),
+    "jax": Backend("JAX", ("jax",), "tf,jax", _JAX, share=16, says_no="does not accept dtype"),
     "theano": Backend(
         "Theano, of Keras 2.3",
         ("theano",),

@@ -215,7 +215,9 @@ def _top_k(call: Keras) -> list[Value] | None:
 
 def _reshape(call: Keras) -> Value:
     x, shape = call.input("x"), tuple(call["shape"])
-    if x.rank and shape and x.shape[0] == shape[0] and call.out.kind == "real":
+    # a layer keeps the size of every sample, also where there are none
+    whole = x.rank and shape and math.prod(x.shape[1:]) == math.prod(call.out.shape[1:])
+    if whole and x.shape[0] == shape[0] and call.out.kind == "real":
         return call.value(layer(call, "Reshape", x, target_shape=shape[1:]))
     return call.build.reshape(x, call.out.shape)
 

@@ -102,6 +102,10 @@ def _reshape(call: Keras) -> Value:
     return call.value(invoke("ops.reshape", call.input("x"), tuple(call["shape"])))
 
 
+def _flatten(call: Keras) -> Value:
+    return call.build.reshape(call.input("x"), call.out.shape)
+
+
 def _concat(call: Keras) -> Value:
     values = call.family("xs")
     listed = ", ".join(map(call.build.full, values))
@@ -337,7 +341,7 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "reduce_mean": _moment(0),
     "reduce_variance": _moment(1, correction=0),
     "reshape": _word("ops.reshape", _reshape),
-    "flatten": _word("ops.reshape", _reshape),
+    "flatten": _word("ops.reshape", _flatten),
     "transpose": three(exchanged("ops.swapaxes", "ops.moveaxis")),
     "concat": (three(joined_as_numpy("ops")), _word("ops.concatenate", _concat)),
     "crop": _word("ops.slice", _crop),

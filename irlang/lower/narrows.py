@@ -123,6 +123,9 @@ _IN_BETWEEN = (
 _ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e-2"
 
 _OF_NONE = (("elements", "1 <= size(R)", "ReduceMean: the mean of an empty set is undefined"),)
+_NO_END = (
+    ("elements", "1 <= size(R)", "ops.max, ops.min: as of NumPy, which refuses no elements"),
+)
 
 _PLACES = "all(n < N, c < C, o.. < O..)"
 
@@ -162,6 +165,13 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
                 "tf.raw_ops.SparseDenseCwiseDiv: no element of dense is 0, since 2.6",
             ),
         ),
+        "pad": (
+            (
+                "mirror",
+                'mode != "reflect" or (all(d < rank(S)) 1 <= S[d])',
+                "tf.pad, REFLECT: paddings are no greater than the size less one, those of 0 too",
+            ),
+        ),
         "categorical_cross_entropy": (
             (
                 "distributions",
@@ -174,6 +184,8 @@ _UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "categorical_cross_entropy": (
             ("distributions", _ROWS, "CategoricalCrossentropy: labels are one-hot"),
         ),
+        "reduce_max": _NO_END,
+        "reduce_min": _NO_END,
         "binary_cross_entropy": _IN_BETWEEN,
         "binary_focal_cross_entropy": _IN_BETWEEN,
     },
