@@ -104,7 +104,7 @@ def test_the_change_that_is_said_is_not_far_from_the_least() -> None:
 
 @pytest.mark.parametrize(("ends", "kind"), [("[3e38, 3.1e38]", "f32"), ("[40000, 41000]", "f16")])
 def test_what_is_summed_up_so_far_may_be_too_large_though_it_cancels(ends: str, kind: str) -> None:
-    """Weights of 1, 1 and -1: the sum lies among the numbers, and that of the first two does not."""
+    """Weights of 1, 1 and -1: the sum lies among the numbers, that of the first two does not."""
     text = f"""op turns[T: float](x: T[S]) -> y: T[O] {{
       let O = S // 3
       y[o] = sum(k < S) x[k] * (if k < S // 3 * 2 then 1.0 else -1.0)
