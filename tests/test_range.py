@@ -102,6 +102,21 @@ def test_the_change_that_is_said_is_not_far_from_the_least() -> None:
     assert 0.9 * least < said <= least
 
 
+@pytest.mark.parametrize(("ends", "kind"), [("[3e38, 3.1e38]", "f32"), ("[40000, 41000]", "f16")])
+def test_what_is_summed_up_so_far_may_be_too_large_though_it_cancels(ends: str, kind: str) -> None:
+    """Weights of 1, 1 and -1: the sum lies among the numbers, that of the first two does not."""
+    text = f"""op turns[T: float](x: T[S]) -> y: T[O] {{
+      let O = S // 3
+      y[o] = sum(k < S) x[k] * (if k < S // 3 * 2 then 1.0 else -1.0)
+    }}
+    model m(x: {kind}[3] in {{ends}}) -> y: {kind}[1] {{
+      y = turns(x)
+    }}
+    """
+    assert ("y", "sum") in possible(analysed(text.replace("{ends}", ends)))
+    assert not possible(analysed(text.replace("{ends}", "[1000, 1100]")))
+
+
 CORNERS = """model corners(c: f32[3, 2] in [0, 1], o: f32[3, 2] in [{low}, 2]) -> area: f32[3, 1],
     y: f32[3, 1] {{
   first = subtract(c, o)

@@ -8,7 +8,7 @@ weight. What is known of a number over its deviation is known of these.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from irlang import equations as eq
@@ -35,9 +35,9 @@ class Factored(Averages):
         if not 3 <= len(factors) <= _FACTORS:
             return found
         sizes = [self.interval(one, box, {}).magnitude for one in factors]
-        if not math.isfinite(math.prod(max(size, 1.0) for size in sizes)):
+        lost = self._lost_in_product(factors, box)
+        if not math.isfinite(lost):
             return found
-        lost = 8 * self.own.least * math.prod(max(size, 1.0) for size in sizes)
         for at, factor in enumerate(factors):
             if self.divisor_of(factor, box) is None:
                 continue
@@ -62,13 +62,13 @@ class Factored(Averages):
             size = sum(self.interval(atom, box, facts).magnitude for atom in (one, other))
             if not math.isfinite(size):
                 continue
-            for product, rounded in self._as_one(one, other, times * by > 0, box):
+            for product, rounded, lost in self._as_one(one, other, times * by > 0, box):
                 numbers = self.anew(product, box)
                 if not numbers.finite or numbers.empty or numbers.magnitude >= size:
                     continue
                 error = self.own.changed_by(rounded) * size
                 error += self.own.changed_by(_FACTORS + 4) * numbers.magnitude
-                error = abs(times) * (error + 8 * self.own.least) + made.error
+                error = abs(times) * (error + lost) + made.error
                 ends = [abs(times) * end for end in (numbers.low, numbers.high)]
                 low, high = ends if times > 0 else (-ends[1], -ends[0])
                 rest = {a: f for a, f in made.factors.items() if a not in (one, other)}
@@ -79,9 +79,9 @@ class Factored(Averages):
 
     def _as_one(
         self, one: eq.Expr, other: eq.Expr, added: bool, box: Limits
-    ) -> Iterator[tuple[eq.Expr, int]]:
-        """The sum or difference of two products as a product with the factor that both have, and
-        how often either of them is rounded.
+    ) -> Iterator[tuple[eq.Expr, int, float]]:
+        """The sum or difference of two products as a product with the factor that both have, how
+        often either of them is rounded, and what may be lost of both by denormal numbers.
         """
         for depth in range(1, _OPENED + 1):
             (sign, left), (turn, right) = (self._factors(atom, box, depth) for atom in (one, other))
@@ -91,7 +91,17 @@ class Factored(Averages):
             function = "+" if added == (sign == turn) else "-"
             made: eq.Expr = eq.Apply(function, (_product(own), _product(kept)))
             made = _product([made, *shared])
-            yield made if sign > 0 else eq.Apply("neg", (made,)), max(len(left), len(right)) - 1
+            lost = self._lost_in_product(left, box) + self._lost_in_product(right, box)
+            if math.isfinite(lost):
+                made = made if sign > 0 else eq.Apply("neg", (made,))
+                yield made, max(len(left), len(right)) - 1, lost
+
+    def _lost_in_product(self, factors: Sequence[eq.Expr], box: Limits) -> float:
+        """How far products of some of several factors that are rounded to a denormal number, or to
+        0, take the product of all from what it is, in any order: as far as the others make of it.
+        """
+        sizes = (self.interval(one, box, {}).magnitude for one in factors)
+        return 8 * self.own.least * math.prod(max(size, 1.0) for size in sizes)
 
     def _in_common(
         self, left: list[eq.Expr], right: list[eq.Expr], box: Limits

@@ -61,8 +61,11 @@ class Interpolated(Weights):
         low, high = np.float64(ends.low), np.float64(ends.high)
         products = [weight * end for weight in both for end in (low, high)]
         count = math.prod(inner[name][1] + 1 for name in names)
-        size = max(float(np.abs(one).sum(axis=summed).max()) for one in products)
+        sizes = np.maximum.reduce([np.abs(one) for one in products])
+        size = float(sizes.sum(axis=summed).max())
         slack = self.own.changed_by(count + len(factors)) * size + 4 * count * self.own.least
+        if not size + slack <= self.own.largest:
+            return found  # what is summed up so far may be too large, though it cancels at last
         least = float(np.minimum.reduce(products).sum(axis=summed).min()) - slack
         most = float(np.maximum.reduce(products).sum(axis=summed).max()) + slack
         if not (math.isfinite(least) and math.isfinite(most)):
