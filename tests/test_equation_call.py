@@ -8,6 +8,7 @@ from irlang.catalog import builtin
 from irlang.equation_call import for_call
 from irlang.equation_text import show
 from irlang.gen.build import generate
+from irlang.gen.lines import in_line
 from irlang.interp import exact, reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
@@ -61,7 +62,8 @@ def test_values_stay_the_same() -> None:
         if len(seen) > _ENOUGH:
             break
         graph = generate(catalog, seed).graph
-        values = run(graph, {**inputs(graph, seed), **initial_values(graph, seed)}, catalog)
+        given = {**inputs(graph, seed), **initial_values(graph, seed)}
+        values = run(graph, in_line(graph, given, {}, catalog, seed), catalog)
         for node in graph.nodes:
             expansion = node.expansion(catalog)
             sizes = [int(np.prod(info.shape)) for info in expansion.tensors.values()]

@@ -5,7 +5,8 @@ Nothing here knows an operator: the definitions that say `some` are taken from t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -71,6 +72,14 @@ def judged(made: Case, given: dict[str, Array]) -> list[str]:
     return [f"{v.verdict} {v.message}" for v in judge_call(made, node, fed, given, "t")]
 
 
+_ODD: Mapping[str, int] = {"u": 200, "i": -1, "f": -1}  # what no place and hardly a result is
+
+
+def _is_infinite(attrs: Mapping[str, Any]) -> bool:
+    """Whether a number among attributes is infinite, of which no law tells."""
+    return any(isinstance(one, float) and not math.isfinite(one) for one in attrs.values())
+
+
 # ---- what is drawn is ensured -----------------------------------------------------------------
 
 
@@ -86,8 +95,10 @@ def test_what_is_drawn_is_ensured(name: str) -> None:
             continue
         made = case(graph, builtin(), seed)
         found = judged(made, drawn(made, seed))
-        assert all(text.startswith("agrees") for text in found), (seed, node.attrs, found)
-        done += 1
+        said = [text for text in found if "ensures nothing of this result alone" not in text]
+        assert all(text.startswith("agrees") for text in said), (seed, node.attrs, found)
+        assert said or _is_infinite(node.attrs), (seed, node.attrs, found)
+        done += bool(said)
         if done == 40:
             break
     assert done >= 20
@@ -145,7 +156,9 @@ def test_a_right_result_is_as_it_is_ensured_to_be(name: str) -> None:
     told.
     """
     told = 0
-    for seed in range(40):
+    for seed in range(400):
+        if seed >= 40 and told >= 5:
+            break
         limits = Limits(elements=60, length=9)
         graph = generate(builtin(), seed, ops=(name,), size=(1, 1), limits=limits).graph
         if graph.nodes[-1].op.name != name or len(graph.nodes) > 1:
@@ -162,7 +175,10 @@ def test_a_right_result_is_as_it_is_ensured_to_be(name: str) -> None:
             assert promises(made, found) == [], (seed, edges, graph.nodes[-1].attrs)
         given = {v: found[v] for v in graph.outputs.values() if found[v].size}
         places = [v for v in given if graph.values[v].kind == "int"]
-        wrong = {**found, **{v: np.full_like(given[v], -1) for v in places or given}}
+        wrong = {
+            **found,
+            **{v: np.full_like(given[v], _ODD[given[v].dtype.kind]) for v in places or given},
+        }
         told += bool(promises(made, wrong))
     assert told >= 5
 

