@@ -92,7 +92,7 @@ def plain_word(result: Result) -> str:
 def word_of(asked: Sent, result: Result) -> str:
     """What a result says: `refused`, `accepted`, `warned`, `crash` or `timeout`."""
     if result.status == "ok":
-        unsaid = asked.real and says_nan(result)
+        unsaid = asked.real and says_no_number(result)
         if unsaid or result.detail.get("warned"):
             return "warned"
     return _TOLD.get(result.status, "refused")
@@ -101,6 +101,14 @@ def word_of(asked: Sent, result: Result) -> str:
 def says_nan(result: Result) -> bool:
     """Whether NaN is among what a target gives, which may pass for a refusal."""
     return any(map(_has_nan, result.outputs.values()))
+
+
+def says_no_number(result: Result) -> bool:
+    """Whether what a target gives is not finite throughout, as a reciprocal root of what is taken
+    off to 0: who gives real numbers, and no valid ones, is told so.
+    """
+    reals = (array for array in result.outputs.values() if array.dtype.kind == "f")
+    return any(not np.isfinite(array).all() for array in reals)
 
 
 def _has_nan(array: Array) -> bool:

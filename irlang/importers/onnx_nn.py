@@ -18,12 +18,20 @@ def _matmul(n: Node) -> Value:
     """Vectors count as matrices of one row, or of one column, and lose that axis again."""
     a, b = n.input(0), n.input(1)
     if a.rank >= 2 and b.rank >= 2:
-        return n.call("matmul", a, b)
+        return _whole_product(n, a, b) if a.info.kind == "int" else n.call("matmul", a, b)
     left = a if a.rank >= 2 else n.step("row", "expand_dims", a, axes=[0])
     right = b if b.rank >= 2 else n.step("column", "expand_dims", b, axes=[1])
     product = n.step("product", "matmul", left, right)
     axes = [-1] if a.rank >= 2 else [-2] if b.rank >= 2 else [-2, -1]
     return n.call("squeeze", product, axes=axes)
+
+
+def _whole_product(n: Node, a: Value, b: Value) -> Value:
+    """Of whole numbers, by labels: a product of matrices is one of reals."""
+    rank = max(a.rank, b.rank) - 2
+    labels = [*range(rank + 2 - a.rank, rank + 2), *range(rank + 2 - b.rank, rank)]
+    labels += [rank + 1, rank + 2]
+    return n.call("einsum", a, b, labels=labels, output=[*range(rank), rank, rank + 2])
 
 
 def _gemm(n: Node) -> Value:
