@@ -367,7 +367,7 @@ def _spoiled_turns(
         args[4].ops.update(["one_hot"] if handed else [])
         operator, require = args[3]
         code = f"{operator}.{'' if require is None else require.name}"
-        return [SimpleNamespace(fault=Fault(code, "", 1.0, ()))] if fruit else []
+        return [SimpleNamespace(fault=Fault(code, "", 1.0, ()), graph=None)] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
     monkeypatch.setattr(invalid, "functions_of", lambda *_: "one_hot")

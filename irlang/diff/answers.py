@@ -31,7 +31,7 @@ class Sent:
 
     number: which one. direct: whether something follows from its being run. huge: whether it asks
     for a number beyond all sizes. real: whether elements that are not whole numbers are the matter,
-    of which a target may say by NaN that they have no value.
+    of which a target may say by NaN, or what is infinite, that they have no value.
     """
 
     number: int

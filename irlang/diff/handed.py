@@ -69,9 +69,11 @@ class Programs:
         return self.own(target, graph) is not None
 
 
-def functions_of(programs: Programs, target: str, one: Spoilt) -> str:
-    """The target's functions that a spoilt call is handed to, by their names."""
-    lowered = programs.own(target, one.graph)
+def functions_of(programs: Programs, target: str, graph: Graph) -> str:
+    """The target's functions that a call is handed to, by their names; nothing of one for which it
+    has no operator of its own.
+    """
+    lowered = programs.own(target, graph)
     return " ".join(named(lowered)) if lowered is not None else ""
 
 

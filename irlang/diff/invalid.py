@@ -51,7 +51,6 @@ from irlang.gen.fed import fed
 from irlang.gen.spoil import Wanted, breakable, breaks, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
-from irlang.lower.direct import named
 from irlang.lower.lower import spelt
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.narrows import narrower
@@ -153,7 +152,7 @@ def judge_invalid(
             got[asked.number, target] = result
             if result.status in ("crash", "timeout"):
                 one = spoiled[asked.number][1]
-                remember(target, one, result.status, functions_of(programs, target, one))
+                remember(target, one, result.status, functions_of(programs, target, one.graph))
     for number, (seed, whole) in enumerate(spoiled):
         if PACE.over():
             break
@@ -172,7 +171,7 @@ def judge_invalid(
                 dict(result.outputs), others, words, str(result.detail.get("output", "")),
                 told != "crash"
                 or crashes_again(session.workers[target], programs.own(target, one.graph), case),
-                functions_of(programs, target, one) if told == "crash" else "",
+                functions_of(programs, target, one.graph) if told == "crash" else "",
                 subject_of(one),
             )  # fmt: skip
             symptom = symptom_of_breach(target, one, told, taken.functions)
@@ -222,7 +221,7 @@ def _spoiled(
             fruitless.had((target, turn[0]), bool(made) or turn[0] in able.ops)
             fruitless.had(key, any(breaks(one, turn) for one in made))
             if made:
-                function = functions_of(programs, target, made[0])
+                function = functions_of(programs, target, made[0].graph)
                 rarest.had((target, turn[0]), function, looks)
         found += [(seed, one) for one in made]
     return found
@@ -253,8 +252,7 @@ class _Sought:
     operator: str
 
     def __call__(self, graph: Graph) -> bool:
-        lowered = self.programs.own(self.target, graph)
-        function = " ".join(named(lowered)) if lowered is not None else ""
+        function = functions_of(self.programs, self.target, graph)
         return bool(function) and self.rarest.is_rare((self.target, self.operator), function)
 
 
@@ -271,7 +269,7 @@ def _asked(
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
         if not is_turn(seed, session.shares[target]):
             continue
-        if has_ended(target, one, before, functions_of(programs, target, one)):
+        if has_ended(target, one, before, functions_of(programs, target, one.graph)):
             continue
         if one.added and not _documents(target, one):
             continue  # the call is valid there

@@ -85,10 +85,8 @@ def pieces(
     free = composable(kit.made)
     free = [one for one in free if one.op.name in own] or free
     every = (_OFTEN if ops else _SELDOM) if free else 0
-    promoted = sorted(
-        frozenset().union(*map(promoting, settings.targets)).intersection(kit.patterns)
-    )
-    promoted = [] if settings.grad else promoted
+    converts = [] if settings.grad else map(promoting, settings.targets)
+    promoted = sorted(frozenset().union(*converts).intersection(kit.patterns))
     rate = _OFTEN_CONVERTED if ops else _SELDOM_CONVERTED
     last = batch * each + (each if count is None else count)
     for number in range(batch * each, last if idioms or free or promoted else 0):

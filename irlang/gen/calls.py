@@ -114,11 +114,13 @@ class Calls:
         if not lists:
             return draft, instance
         name = self.chooser.pick(lists)
-        place = self.chooser.below(len(draft.attrs[name]))
         value = draft.attrs[name]
+        place = self.chooser.below(len(value))
+        if value[place] < 0:
+            return draft, instance
         attrs = {**draft.attrs, name: (*value[:place], -1, *value[place + 1 :])}
         other = judge(draft.op, types(draft, self.by_name), attrs)
-        if value[place] < 0 or other is None or score(other) or other.outputs != instance.outputs:
+        if other is None or score(other) or other.outputs != instance.outputs:
             return draft, instance
         return replace(draft, attrs=attrs), other
 

@@ -115,9 +115,9 @@ def number_listed(
     from a tensor may be of another form than it looks for. It must end no process.
     """
     declared, names = pattern(node.op).attrs, node.instance.binding.scope.names
-    numbers = [(n, attr) for n, attr in declared.items() if attr.type.kind == "scalar"]
+    numbers = [name for name, attr in declared.items() if attr.type.kind == "scalar"]
     valid = alone(node, given, node.attrs, node.instance, demanded)
-    for name, _ in chance.sample(numbers, len(numbers)):
+    for name in chance.sample(numbers, len(numbers)):
         if type(names.get(name)) not in (int, float):
             continue
         for times in (0, 2):

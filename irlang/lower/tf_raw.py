@@ -17,7 +17,7 @@ from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import PLANE, listed, result
 from irlang.lower.tf_images import first
 from irlang.lower.tf_layers import avg_pool, max_pool
-from irlang.lower.tf_words import NUMBERS, raw
+from irlang.lower.tf_words import NUMBERS, is_bias, raw
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
@@ -47,12 +47,9 @@ def _mod(call: Tf, name: str) -> Value | None:
 
 
 def _bias(call: Tf, name: str) -> Value | None:
-    """Of a number for each place along the last axis."""
-    if call.node.instance.faults or call.out.dtype not in NUMBERS:
-        return None
+    """Of a number for each place along the last axis, in this order alone."""
     x, b = call.values.values()
-    along = x.rank > 1 and b.shape == x.shape[-1:] and b.literal is None
-    return call.value(invoke(name, value=x, bias=b)) if along else None
+    return call.value(invoke(name, value=x, bias=b)) if is_bias(call, x, b) else None
 
 
 def _parts(call: Tf, name: str) -> list[Value] | None:

@@ -53,13 +53,18 @@ def _two(call: Tf, kernel: str) -> Value | None:
     return call.value(invoke(kernel, x=a, y=b)) if call.out.dtype in NUMBERS else None
 
 
+def is_bias(call: Tf, x: Value, b: Value) -> bool:
+    """Whether a valid sum is one with a number for each place along the last axis."""
+    along = x.rank > 1 and b.shape == x.shape[-1:] and b.literal is None
+    return along and call.out.dtype in NUMBERS and not call.node.instance.faults
+
+
 def _bias(call: Tf, function: str) -> Value | None:
     """Of a number for each place along the last axis, as layers add theirs: passes that look for a
     layer know its bias by that.
     """
     for x, b in permutations(call.values.values()):
-        along = x.rank > 1 and b.shape == x.shape[-1:] and b.literal is None
-        if along and call.out.dtype in NUMBERS and not call.node.instance.faults:
+        if is_bias(call, x, b):
             return call.value(invoke(function, x, b))
     return None
 
