@@ -43,6 +43,7 @@ _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
 _TURNS = 4  # of programs at edges, in two of which all that go by elements have them in pairs
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
+_EXACT = 5  # and one in so many without: no order of a sum of a few products of these rounds anything
 
 
 Able: TypeAlias = Callable[[Case], bool]
@@ -115,7 +116,8 @@ def make_case(
     """A generated program with values; None where the oracle could judge none of its outputs.
 
     ops: that it may call; if none are said, one program in some may call those that few have.
-    grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
+    grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal; one
+    in `_EXACT` of those without gradients.
     able: whether any target can run a program; one that none can is not worth an oracle. asked:
     what lines of inputs and parameters are to keep to.
 
@@ -155,7 +157,7 @@ def fed(
     params = initial_values(graph, seed)
     if edge:
         given, params = _edged(graph, given, params, catalog, seed)
-    coarse = grad and seed // _ATTEMPTS % _COARSE == 1
+    coarse = not edge and seed // _ATTEMPTS % (_COARSE if grad else _EXACT) == 1
     if coarse:
         given, params = on_grid(graph, given), on_grid(graph, params)
     drawn = {**given, **params}
