@@ -294,8 +294,8 @@ class Expressions(ABC):
         arrays[start:] = [array.astype(kinds[kind or "real"]) for array in arrays[start:]]
         with np.errstate(all="ignore"):
             result = np.asarray(SCALARS[function].numpy(*arrays))
-        if result.dtype.kind == "f" and function == "int":
-            result = result.astype(np.int64)
+            if result.dtype.kind == "f" and function == "int":
+                result = result.astype(np.int64)  # of what is no number: any integer
         shape = tuple(self.extents[axis] for axis in axes)
         return Known(np.broadcast_to(result, shape), axes)
 
