@@ -150,7 +150,8 @@ def test_modes_that_make_something_of_a_program_have_a_plain_one() -> None:
     usual = {n: p for n, p in found.items() if n.split(":")[0] in ("torch", "tf", "jax")}
     assert usual == {
         "torch:compile": "torch", "torch:aot": "torch", "torch:export": "torch",
-        "torch:meta": "torch", "tf:graph": "tf", "tf:xla": "tf",
+        "torch:meta": "torch", "torch:vmap": "torch", "torch:forward": "torch", "tf:vmap": "tf",
+        "jax:vmap": "jax", "jax:forward": "jax", "tf:graph": "tf", "tf:xla": "tf",
         "jax:jit": "jax", "torch:triton": "torch:cuda",
     }  # fmt: skip
     assert found["onnxruntime"] == "onnxruntime:plain"

@@ -24,7 +24,8 @@ RESERVED = (
     "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
     "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
     "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed", "mx", "where",
-    "watched", "tapped", "SHOWN", "TAPS", "fixed", "converted", "inferred",
+    "watched", "tapped", "SHOWN", "TAPS", "fixed", "converted", "inferred", "batched",
+    "beside", "rolled", "sample", "dual_level", "make_dual", "unpack_dual", "columns",
 )  # fmt: skip
 _WIDTH = 100
 

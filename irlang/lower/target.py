@@ -121,6 +121,13 @@ _NOT_ON_META = (
     r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
     r"|^aten::\S+$|zero-size dimension for reduction|called on meta tensors|a meta tensor without"
 )
+# What has no rule for samples side by side, or none in forward mode, as their documentation says.
+_NOT_BATCHED = (
+    r"|vmap: |[Bb]atching rule not implemented|forward AD with \S+ that does not support it"
+    r"|does not support (calling )?forward|functorch|from the 'SparseCPU' backend"
+    r"|cannot have forward grad|forward grad that itself has a forward gradient"
+)
+_NOT_VECTORIZED = "|No pfor vectorization defined|No converter defined|pfor"
 _NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
 _NO_MXNET_KERNEL += r"|req\[\S+\] (!= kAddTo|== k\w+)"  # gradients are not added to what is there
 # Functions of arrays that symbols have not; a graph without inputs, and without any that counts.
@@ -160,6 +167,14 @@ ROWS = {
                     "PyTorch's meta device: the shapes of results, without values", share=4,
                     says_no=_NO_TORCH_KERNEL + _NOT_ON_META, plain="",
                 ),
+                ":vmap": Mode(
+                    "torch.vmap: two samples at once; gradients by torch.func.grad of each",
+                    share=4, says_no=_NO_TORCH_KERNEL + _NOT_BATCHED, plain="",
+                ),
+                ":forward": Mode(
+                    "PyTorch with derivatives beside values; gradients by torch.func.jacfwd",
+                    share=4, patience=3.0, says_no=_NO_TORCH_KERNEL + _NOT_BATCHED, plain="",
+                ),
                 ":triton": Mode(
                     "torch.compile on a GPU, where Inductor writes kernels for Triton", share=32,
                     patience=6.0, compiler=True, gpu=True,
@@ -180,6 +195,8 @@ ROWS = {
                                says_no=NO_KERNEL, plain=""),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
                              patience=3.0, says_no=NO_KERNEL, plain=""),
+                ":vmap": Mode("tf.vectorized_map: two samples at once", share=8, patience=3.0,
+                              says_no=NO_KERNEL + _NOT_VECTORIZED, plain=""),
                 ":gpu": Mode("TensorFlow on a GPU, f32 in full", packages=("tensorflow",), gpu=True,
                              says_no=NO_KERNEL),
                 ":tf32": Mode("TensorFlow on a GPU, products of f32 in TF32", gpu=True,
@@ -196,6 +213,10 @@ ROWS = {
             modes={
                 ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=3.0,
                              says_no=_NO_JAX_FUNCTION, plain=""),
+                ":vmap": Mode("jax.vmap: two samples at once, compiled by XLA", share=8,
+                              patience=3.0, says_no=_NO_JAX_FUNCTION, plain=""),
+                ":forward": Mode("JAX with derivatives beside values; gradients by jax.jacfwd",
+                                 share=8, patience=3.0, says_no=_NO_JAX_FUNCTION, plain=""),
                 **{
                     mode: Mode(
                         f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0, piecewise=True,

@@ -16,6 +16,7 @@ from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.python_program import Layout
 from irlang.lower.selections import JAX_SELECTIONS
 from irlang.lower.spectra import JAX_SIGNALS
+from irlang.lower.transforms import jax_transformed
 
 TABLE: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **LAYERS, **CREATION, **MATRICES, **NUMERIC, **STATISTICS,
@@ -151,6 +152,8 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as T
         return replace(
             LAYOUT, framework="JAX, compiled by XLA", decorator="@jax.jit\n", fixed=_FIXED
         )
+    if mode in ("vmap", "forward"):
+        return jax_transformed(LAYOUT, mode)
     if mode in _PRECISIONS:
         imports = LAYOUT.imports + _GPU.format(_PRECISIONS[mode])
         return replace(LAYOUT, framework="JAX, on a GPU", imports=imports)

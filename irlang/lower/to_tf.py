@@ -32,6 +32,7 @@ from irlang.lower.tf_recurrent import RECURRENT
 from irlang.lower.tf_rows import ROWS
 from irlang.lower.tf_statistics import STATISTICS
 from irlang.lower.tf_words import WORDS
+from irlang.lower.transforms import tf_batched
 
 _ROWS: dict[str, Native] = {
     **ELEMENTS,
@@ -145,6 +146,8 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     if mode in ("gpu", "tf32"):
         imports = LAYOUT.imports + _GPU.format(mode == "tf32")
         return replace(LAYOUT, framework="TensorFlow, on a GPU", imports=imports)
+    if mode == "vmap":
+        return tf_batched(LAYOUT)
     if mode == "shapes":
         return replace(
             LAYOUT, framework="TensorFlow, by the shapes that it infers", wrapper=_INFERRED,

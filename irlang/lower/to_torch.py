@@ -28,6 +28,7 @@ from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 from irlang.lower.torch_statistics import STATISTICS
 from irlang.lower.torch_words import WORDS
+from irlang.lower.transforms import torch_transformed
 
 _ROWS: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **PLACES, **CREATION, **MATRICES, **NUMERIC, **STATISTICS, **LAYERS,
@@ -163,6 +164,8 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
             LAYOUT, framework="PyTorch, by the shapes that it infers", wrapper=_INFERRED,
             wrapped="inferred", gradients="", watched="",
         )  # fmt: skip
+    if mode in ("vmap", "forward"):
+        return torch_transformed(LAYOUT, mode)
     slopes = _SLOPES if release >= _MATERIALIZES else None
     if mode not in ("cuda", "tf32", "triton"):
         return replace(LAYOUT, slopes=slopes)
