@@ -120,6 +120,17 @@ def test_gradients_have_the_type_of_what_they_are_by(target: str) -> None:
     assert _verdicts(_case(text), target)["d_x"] in ("agrees", "rounding")
 
 
+def test_a_gradient_that_is_shared_by_two_triangles_is_not_asked_of_forward_mode() -> None:
+    _installed("torch:forward")
+    text = (
+        "nnir 1\nmodel m(a: f32[2, 2] in [-9, 9]) -> y: f32[2, 2] {\n"
+        "  y = cholesky(a)\n  loss = reduce_sum(y; axes = [0, 1])\n}\n"
+    )
+    case = _case(text, {"a": np.asarray([[4, 1], [1, 9]], np.float32)})
+    for target in ("torch", "torch:forward"):
+        assert _verdicts(case, target)["d_a"] in ("agrees", "rounding")
+
+
 def test_a_gradient_that_forward_mode_alone_loses_is_found() -> None:
     """PyTorch 2.13.0 takes the derivative of logcumsumexp by the largest of all its numbers, beside
     which those before it are lost.

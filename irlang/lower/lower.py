@@ -116,6 +116,7 @@ _MODES = {
     "tf:keras": _Python(
         to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW, ()
     ),
+    "torch:forward": replace(_PYTHON["torch"], table=to_torch.FORWARD),
     "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
 }
 
