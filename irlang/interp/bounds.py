@@ -16,7 +16,7 @@ from irlang.interp.interval import may
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Box
-from irlang.interp.sums import ATOMS, Sums
+from irlang.interp.sums import ATOMS, WHOLE, Sums
 from irlang.interp.unfolding import anonymous, ends_of, instance, settled, specialised
 from irlang.scalar import SCALARS
 
@@ -77,6 +77,11 @@ class Bounds(Sums):
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
                 yield from self._scaled_bounds(term, one, times, below, box, facts)
+        elif term.function == "//" and isinstance(term.args[1], (eq.Const, eq.Size)):
+            by = term.args[1].value
+            if self.kind(term) == "int" and by > 0:  # what is left is less than what is divided by
+                whole = Sum({}, error=WHOLE**-1).plus(self.whole(term.args[0], box), 1 / by)
+                yield whole.plus(Sum({}, -1.0), (by - 1) / by) if below else whole
         elif SCALARS[term.function].near is not None:
             yield from self._near(term, below, box, facts)
         elif term.function == "select":

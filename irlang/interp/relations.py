@@ -20,6 +20,7 @@ from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
+from irlang.interp.sums import WHOLE
 from irlang.interp.unfolding import pinned, settled, taken
 
 _INSIDE = 2  # elements of diagonals, one made of another
@@ -48,7 +49,10 @@ class Relations(Factored):
         function = expr.function
         if function in OF_ITSELF and not any(a.nan for a in args):
             return self.as_one(expr, found, box, facts)
-        if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
+        kind = self.kind(expr)
+        if kind == "int" and function in ("+", "-") and not self.done():
+            return self._whole_numbers(expr, found, list(zip(expr.args, args, strict=True)), box)
+        if self.done() or function not in ("+", "-", "*", "/") or kind != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
         if none and self._equal is None and not self.stepping:
@@ -104,6 +108,17 @@ class Relations(Factored):
         if found.magnitude > 1.0 and not self._level:
             found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
         return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
+
+    def _whole_numbers(self, expr: eq.Apply, found: Numbers, known: Known, box: Limits) -> Numbers:
+        """A sum or difference of whole numbers, less what is beyond what cancels in it."""
+        if not (found.finite and found.low < 0 < found.high and found.magnitude < WHOLE):
+            return found
+        low, high = self.aside(partial(self.sum_ends, expr, box, {}), known, box, {})
+        low, high = (
+            math.ceil(low) if math.isfinite(low) else low,
+            math.floor(high) if math.isfinite(high) else high,
+        )
+        return self.cut(found, low, high, "elements cancel in a sum")
 
     def _cancelled(
         self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
