@@ -271,10 +271,10 @@ class Relations(Factored):
         if known or self.done() or expr.body is None:
             return weighed
         found = weighed
-        if expr.where is not None:
-            return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.where is not None:
+            return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and self.kind(expr) == "real":
             found = self._centred(expr, found, box, facts)
         if expr.kind == "max" and 0 <= found.low < 1.0:
@@ -298,7 +298,7 @@ class Relations(Factored):
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
         least = self.aside(lambda: self._attained(expr, box, facts))
-        if least is None and expr.kind == "sum" and found.low == 0:
+        if least is None and expr.kind == "sum":
             placed = self.aside(lambda: self.placed(expr, box, facts))
             return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
         if least is None:
@@ -331,7 +331,7 @@ class Relations(Factored):
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
-        outside, as on the diagonal of a mask.
+        outside, as on the diagonal of a mask; where that is among those that it is taken over.
         """
         inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
@@ -345,15 +345,20 @@ class Relations(Factored):
             for name, ends in box.items()
             if len(names) == 1 and ends[1] <= inner[names[0]][1]
         ]
+        where = expr.where
+        if where is not None:
+            conditions = (settled(eq.substitute(where, choice)) for choice in tried)
+            holds = [self.decided(condition, box) is True for condition in conditions]
+            tried = [choice for choice, met in zip(tried, holds, strict=True) if met]
         terms = [settled(eq.substitute(expr.body, choice)) for choice in tried]
-        chosen = self.selected(expr, box)
+        chosen = self.selected(expr, box) if where is None else None
         for term in terms if chosen is None else (*terms, chosen):
             met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
             if met.pieces and expr.kind == "max" and not met.below:
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
             elif met.pieces and expr.kind == "min" and not met.above:
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
-        if found.below if expr.kind == "max" else found.above:
+        if where is None and (found.below if expr.kind == "max" else found.above):
             some = self.aside(partial(self.by_some, expr, inner, facts))
             if some is not None:
                 ends = (some.low, math.inf) if expr.kind == "max" else (-math.inf, some.high)
