@@ -290,6 +290,8 @@ class Relations(Factored):
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
+            if found.low < 0 < found.high:
+                found = self.aside(partial(self.by_difference, expr, found, box, facts))
         weighs = found.magnitude > 1.0 or found.low < _OF_TWO_TERMS
         if expr.kind == "sum" and (weighs or self._adds_shares(expr, found, box)):
             found = self.aside(partial(self.by_weights, expr, found, box))
