@@ -21,7 +21,7 @@ from irlang.interp.unfolding import settled
 @dataclass(frozen=True, slots=True)
 class Length:
     """The root of a sum of squares, and of a number that is added to it. vector: an element of what
-    is squared, at indices of the box `inner`, which are so many. more: the root of the number, which
+    is squared, at indices of the box `inner`, which are so many. more: the root of the number: it
     is as one element beside those of the vector.
     """
 
