@@ -290,7 +290,7 @@ class Relations(Factored):
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
-            if found.low < 0 < found.high:
+            if found.low < 0 < found.high and not self._level:
                 found = self.aside(partial(self.by_difference, expr, found, box, facts))
         weighs = found.magnitude > 1.0 or found.low < _OF_TWO_TERMS
         if expr.kind == "sum" and (weighs or self._adds_shares(expr, found, box)):
@@ -300,7 +300,7 @@ class Relations(Factored):
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
         least = self.aside(lambda: self._attained(expr, box, facts))
-        if least is None and expr.kind == "sum":
+        if least is None and expr.kind == "sum" and (found.low == 0 or not self._level):
             placed = self.aside(lambda: self.placed(expr, box, facts))
             return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
         if least is None:
