@@ -16,7 +16,7 @@ import pytest
 import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
-from irlang.analysis.report import conclusion, diagnostics
+from irlang.analysis.report import conclusion, diagnostics, number
 from irlang.analysis.report_json import tensor
 from irlang.analysis.rules import numbers
 from irlang.analysis.subject import subject
@@ -393,3 +393,21 @@ def test_a_divisor_that_rounding_alone_makes_negative_starts_at_a_small_number(
     assert report.status == "reachable"
     assert report.guard
     assert report.guard.text == "divide(0.95, maximum(subtract(1, q), 1e-6))"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (-1.0, "-1"),
+        (float(np.nextafter(np.float32(-1), np.float32(-2))), "-1.00000012"),
+        (float(np.nextafter(np.float32(1), np.float32(0))), "0.99999994"),
+        (0.0, "0"),
+        (-5.960464477539063e-08, "-5.96046e-08"),
+        (float(np.finfo(np.float32).max), "3.40282e+38"),
+        (200.0000152587890625, "200.000015"),
+        (1 / 3, "0.333333"),
+    ],
+)
+def test_what_lies_beside_a_whole_number_is_not_told_as_that(value: float, told: str) -> None:
+    """`acos` is defined for -1, and not for what is told as that when it is cut."""
+    assert number(value) == told

@@ -22,6 +22,7 @@ from irlang.interp.range import Point, Range
 from irlang.interp.values import Array
 from irlang.render import visible
 
+_WHOLE = 1e6  # below which a number is told with all digits before the point
 _MOST_NAMES = 6  # listed in a line
 _MOST_GRANTED = 3  # preconditions that are told
 _MOST_ALIKE = 3  # possible overflows that are shown
@@ -319,12 +320,16 @@ def operand(function: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as a person reads it."""
+    """A number as a person reads it; what lies next to a whole number is not told as that, as it
+    is what `acos` is not defined for.
+    """
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "infinity" if value > 0 else "-infinity"
-    return f"{value + 0.0:.6g}"
+    told = f"{value + 0.0:.6g}"
+    beside = abs(value) < _WHOLE and float(told).is_integer() and float(told) != value
+    return f"{value:.9g}" if beside else told
 
 
 def told_range(found: Range) -> str:

@@ -12,14 +12,15 @@ from itertools import product
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum, has_default
-from irlang.interp.interval import may
+from irlang.interp.interval import may, truth
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Box
-from irlang.interp.sums import ATOMS, Sums
+from irlang.interp.sums import ATOMS, WHOLE, Sums
 from irlang.interp.unfolding import anonymous, ends_of, instance, settled, specialised
 from irlang.scalar import SCALARS
 
+_DEEP = 1  # definitions, one behind another
 _NESTED = 3  # maxima inside one another
 # reductions of which the first is no less (True), or no more, than the second of the same terms,
 # those of a sum not being negative, those of a product neither and 1 at most; `the` is one of
@@ -77,6 +78,11 @@ class Bounds(Sums):
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
                 yield from self._scaled_bounds(term, one, times, below, box, facts)
+        elif term.function == "//" and self.kind(term) == "int":
+            by = self.remembered(term.args[1], box, facts).only
+            if by is not None and by > 0:  # what is left is less than what is divided by
+                whole = Sum({}, error=1 / WHOLE).plus(self.whole(term.args[0], box), 1 / by)
+                yield whole.plus(Sum({}, -1.0), (by - 1) / by) if below else whole
         elif SCALARS[term.function].near is not None:
             yield from self._near(term, below, box, facts)
         elif term.function == "select":
@@ -210,7 +216,10 @@ class Bounds(Sums):
     ) -> Iterator[Sum]:
         """Terms of a reduction, all of them on one side of it, that are elements of `rest`."""
         inner = self.inner_box(term, box)
-        if inner is None or term.where is not None or term.body is None:
+        if inner is None or term.body is None:
+            return
+        if term.where is not None:
+            yield from self._chosen_bounds(term, below, rest, inner, box, facts)
             return
         if not self._is_beyond(term.kind, term.body, below, inner):
             return
@@ -249,6 +258,46 @@ class Bounds(Sums):
             whole = match(part, other, free, found) and len(found) == len(free)
             if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def where(self, expr: eq.Reduce, box: Limits, facts: Facts) -> Facts:
+        """The facts for the terms of a reduction that a condition holds for. That it holds is kept
+        where it tells indices only, and terms are made of the largest of those that one chooses.
+        """
+        where, body = expr.where, expr.body
+        if where is None or body is None or eq.reads(where) or not self._chooses(body, box, _DEEP):
+            return facts
+        return {**facts, where: truth([True])}
+
+    def _chooses(self, expr: eq.Expr, box: Limits, depth: int) -> bool:
+        """Whether a maximum or minimum of those for which a condition holds is in an expression, or
+        in what that is made of.
+        """
+        for part in eq.walk(expr):
+            term = self.meaning(part, box) if eq.indices(part) <= box.keys() else part
+            if isinstance(term, eq.Reduce) and term.where and term.kind in ("max", "min"):
+                return True
+            if term != part and depth and self._chooses(term, box, depth - 1):
+                return True
+        return False
+
+    def _chosen_bounds(
+        self, term: eq.Reduce, below: bool, rest: Sum, inner: Limits, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """The same of a maximum or minimum of those elements for which a condition holds, as it
+        does for these.
+        """
+        if term.body is None or term.where is None or (term.kind == "max") != below:
+            return
+        free = {name: inner[name] for name, _ in term.binders}
+        patterns = self.looks(term.body, inner) if term.kind in ("max", "min") else ()
+        for other, pattern in product(rest.factors, patterns):
+            for target in self.looks(other, box):
+                found: dict[str, eq.Expr] = {}
+                if not match(pattern, target, free, found, box) or len(found) < len(free):
+                    continue
+                holds = self.value(settled(eq.substitute(term.where, found)), box, facts)
+                if self.stays(found, free, box) and not may(holds, False):
+                    yield Sum({other: 1.0})
 
     def _is_beyond(self, kind: str, body: eq.Expr, below: bool, inner: Limits) -> bool:
         """Whether a reduction is no less (`below`), or no more, than any of its terms: a sum of

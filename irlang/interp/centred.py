@@ -1,5 +1,6 @@
 """Numbers less their own mean: the largest of them is not negative, but for rounding, and the sum
-of their squares is no more than where half of the numbers are at either end of their range.
+of their squares is no more than where half of the numbers are at either end of their range. They
+add up to 0, as the differences of two laws do: a sum of differences is a difference of sums.
 """
 
 from __future__ import annotations
@@ -34,6 +35,37 @@ class Centred(Somewhere):
         beyond = self.upper(Sum({}).plus(total, -sign), box, facts)
         lost = body.error + self.own.row.unit * self.interval(expr.body, inner, {}).magnitude
         return -sign * (beyond / count * (_SLACK if beyond > 0 else 1 / _SLACK) + lost)
+
+    def by_difference(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A sum of differences, less what is beyond the difference of the sums."""
+        inner = self.inner_box(expr, box)
+        term = None if inner is None or expr.body is None else self.meaning(expr.body, inner)
+        if inner is None or not isinstance(term, eq.Apply) or term.function != "-":
+            return found
+        body, count = self.sum_of(term, inner, facts), _count(expr, inner)
+        if len(body.factors) < 2 or count * self.own.row.unit > 0.125:
+            return found
+        total = self._distributed(body, expr, inner)
+        sizes = [
+            abs(factor) * self.interval(atom, inner, {}).magnitude
+            for atom, factor in body.factors.items()
+            if eq.indices(atom) & _names(expr)
+        ]
+        # of every sum as it is added up, and of the differences
+        size = self.interval(term, inner, {}).magnitude + math.fsum(sizes)
+        lost = count * (body.error + self.own.changed_by(count + 2) * size + self.own.least)
+        low, high = (self.upper(Sum({}).plus(total, sign), box, facts) for sign in (-1.0, 1.0))
+        if low + high > lost:  # as each of the sums lies by itself, as one of all parts of a whole
+            made = [(self.anew(atom, box), factor) for atom, factor in total.factors.items()]
+            ends = [factor * end for one, factor in made for end in (one.low, one.high)]
+            pairs = list(zip(ends[::2], ends[1::2], strict=True))
+            low = min(low, -math.fsum((total.constant, *map(min, pairs))))
+            high = min(high, math.fsum((total.constant, *map(max, pairs))))
+        lost += total.error + (_SLACK - 1) * (abs(low) + abs(high))
+        if not math.isfinite(lost):
+            return found
+        why = "a sum of differences is a difference of sums"
+        return self.cut(found, -low - lost, high + lost, why)
 
     def by_spread(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum of squares, less what is beyond those of numbers about their own mean (Popoviciu's
@@ -73,10 +105,14 @@ class Centred(Somewhere):
         cancels = any(self._added(atom, 1.0, box) for atom in apart)
         if not cancels or len(apart) == len(body.factors):
             return None
+        return self._distributed(body, expr, inner)
+
+    def _distributed(self, body: Sum, expr: eq.Reduce, inner: Limits) -> Sum:
+        """The sum of all terms of a reduction, element by element."""
         count = _count(expr, inner)
         total = Sum({}, count * body.constant)
         for atom, factor in body.factors.items():
-            if atom in apart:
+            if not eq.indices(atom) & _names(expr):
                 total = total.plus(Sum({atom: 1.0}), count * factor)
             else:
                 added = eq.Reduce("sum", expr.binders, None, atom)

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import product
 
 from irlang import equations as eq
-from irlang.dtypes import integer_range
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import NOTHING, Numbers, interval, join, number
 from irlang.interp.mixed import Mixed
@@ -126,7 +125,7 @@ class Counting(Mixed):
         """An expression with the definitions of its whole numbers and truth values written out."""
         if isinstance(expr, eq.Read) and expr.default is None:
             term, kind = self._defined(expr, box), self.infos[expr.tensor].kind
-            known = kind == "bool" or (kind == "int" and self._inside_type(expr.tensor))
+            known = kind == "bool" or (kind == "int" and self.inside_type(expr.tensor))
             known = known or (isinstance(term, eq.Apply) and term.function == "real")
             if not depth or not known or term == expr or isinstance(term, eq.Reduce):
                 return self.source(expr, box)[0]
@@ -136,13 +135,6 @@ class Counting(Mixed):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self._written(part, box, depth))
         return expr
-
-    def _inside_type(self, tensor: str) -> bool:
-        """Whether whole numbers are far enough inside their type that none has wrapped around."""
-        numbers, (least, largest) = (
-            self.tensors[tensor].hull, integer_range(self.infos[tensor].dtype),
-        )  # fmt: skip
-        return least < numbers.low and numbers.high < largest
 
     def _cases_of(self, bodies: list[eq.Expr], box: Limits) -> Iterator[dict[eq.Expr, Numbers]]:
         """What the truth values and whole numbers in some expressions may be together; nothing

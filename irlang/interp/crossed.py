@@ -37,19 +37,21 @@ class Crossed(Squares):
     """An evaluator that looks at products of quotients."""
 
     def _sign(self, expr: eq.Expr, box: Limits) -> int:
-        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
-        sign, left = self._factors(expr, box, _OPENED, _SIGNED)
-        pairs = 0
-        single: list[eq.Expr] = []
-        for factor in left:
-            looks = self._nameless(factor, box)
-            twin = next((o for o in single if looks & self._nameless(o, box)), None)
-            if twin is None:
-                single.append(factor)
-            else:
-                single.remove(twin)
-                pairs += 1
-        if not pairs:
+        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0.
+
+        An element that stands there twice is one number, however it was rounded: what is left when
+        such pairs are taken away is opened, level by level.
+        """
+        sign, single, paired = 1, [expr], False
+        for _ in range(_OPENED + 1):
+            left = self._without_twins(single, box)
+            paired = paired or len(left) < len(single)
+            opened = [self._factors(factor, box, 1, _SIGNED) for factor in left]
+            sign *= math.prod(turn for turn, _ in opened)
+            single = [part for _, parts in opened for part in parts]
+            if single == left:
+                break
+        if not paired:
             return 0
         for factor in single:
             numbers = self.value(factor, box, {})
@@ -57,6 +59,18 @@ class Crossed(Squares):
                 return 0
             sign = -sign if numbers.low < 0 else sign
         return sign
+
+    def _without_twins(self, factors: Sequence[eq.Expr], box: Limits) -> list[eq.Expr]:
+        """Some factors without those that stand among them twice."""
+        single: list[eq.Expr] = []
+        for factor in factors:
+            looks = self._nameless(factor, box)
+            twin = next((o for o in single if looks & self._nameless(o, box)), None)
+            if twin is None:
+                single.append(factor)
+            else:
+                single.remove(twin)
+        return single
 
     def _nameless(self, expr: eq.Expr, box: Limits) -> frozenset[eq.Expr]:
         """The ways in which an element may be written that tell its sign, whatever it was rounded

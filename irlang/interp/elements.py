@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
+from irlang.dtypes import integer_range
 from irlang.equation_rules import linear
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
@@ -100,8 +101,18 @@ class Elements(Proofs):
         return found if made == here else meet(found, self.aside(lambda: self.plainly(made, box)))
 
     def as_here(self, tensor: str) -> bool:
-        """Whether a tensor was computed in the type of this call."""
-        return self.infos[tensor].dtype in (self.own.row.name, "bool")
+        """Whether a tensor was computed in the type of this call, or is of whole numbers that are
+        what its equation says.
+        """
+        info = self.infos[tensor]
+        exact = info.kind == "int" and self.inside_type(tensor)
+        return exact or info.dtype in (self.own.row.name, "bool")
+
+    def inside_type(self, tensor: str) -> bool:
+        """Whether whole numbers are far enough inside their type that none has wrapped around."""
+        numbers = self.tensors[tensor].hull
+        least, largest = integer_range(self.infos[tensor].dtype)
+        return least < numbers.low and numbers.high < largest
 
     def inner_box(self, expr: eq.Reduce, box: Limits) -> Limits | None:
         """The box with the indices of a reduction; None where their bounds are not known."""
@@ -162,7 +173,10 @@ class Elements(Proofs):
         found = self._meanings.get(key)
         if found is None:
             read, region = self.source(expr, box)
-            term = self.tensors[read.tensor].body if region is None else region.term
+            tensor = self.tensors[read.tensor]
+            term = tensor.body if region is None else region.term
+            if term is None and tensor.info.kind == "int":
+                term = tensor.written
             known = term is not None and self.as_here(read.tensor)
             made = instance(term, read) if term is not None and known else read
             if not self.stepping and _reads_with_default(made):

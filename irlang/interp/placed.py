@@ -16,7 +16,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import ATOMS
 from irlang.interp.swapped import Swapped
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import anonymous, settled
 
 _CORNERS = 2  # indices at whose ends terms are looked at
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
@@ -36,7 +36,44 @@ class Placed(Swapped):
         body = eq.Apply("select", (expr.where, expr.body, eq.Const(0.0)))
         every = eq.Reduce("sum", expr.binders, None, body)
         placed = self.aside(lambda: self.placed(every, box, facts))
-        return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
+        found = self.cut(found, placed, math.inf, "a term, that at a corner, is known")
+        if found.low >= 1.0:
+            return found
+        least = self.aside(lambda: self._among_chosen(expr, box, facts))
+        why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
+        return self.cut(found, least, math.inf, why)
+
+    def _among_chosen(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
+        """What a sum of terms that a condition holds for, none of them negative, is at least: by
+        that of the element which is the largest, or the least, of all that the condition holds for.
+        """
+        inner = self.inner_box(expr, box)
+        if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
+            return 0.0
+        names = [name for name, _ in expr.binders]
+        body = self.unfolded(expr.body, inner, UNFOLDED)
+        where = expr.where
+        if isinstance(where, eq.Apply) and where.function == "==" and self._are_whole(where):
+            for one, other in (where.args, where.args[::-1]):
+                if eq.indices(one) & {*names} and not eq.indices(other) & {*names}:
+                    body = settled(_in_place(body, one, other))
+        best = 0.0
+        for atom in dict.fromkeys(eq.walk(body)):
+            if not isinstance(atom, eq.Read) or not eq.indices(atom) <= box.keys():
+                continue
+            largest = _of_chosen(self.meaning(atom, inner))
+            if largest is None or _chosen_by(largest) != _chosen_by(expr):
+                continue
+            if not self.anew(atom, box, facts).finite:
+                continue  # there may be none
+            for equal in dict.fromkeys(self._choices(largest, body, inner, names)):
+                with self.taken_as(equal, settled(atom)):
+                    best = max(best, self.value(body, inner, facts).low)
+        return best
+
+    def _are_whole(self, comparison: eq.Apply) -> bool:
+        """Whether whole numbers are compared, so that equal ones are one number: 0 has no sign."""
+        return all(self.kind(arg) == "int" for arg in comparison.args)
 
     def placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
@@ -115,6 +152,30 @@ class Placed(Swapped):
                 written = replace(look, body=self.unfolded(look.body, inner, UNFOLDED))
                 if any(map(_meets, eq.walk(written))):
                     yield part, self.value(written, box, facts)
+
+
+def _of_chosen(term: eq.Expr) -> eq.Reduce | None:
+    """A maximum or minimum of elements that a condition holds for; None for any other."""
+    if not isinstance(term, eq.Reduce) or term.kind not in ("max", "min"):
+        return None
+    body = term.body
+    if term.where is not None or not isinstance(body, eq.Apply) or body.function != "select":
+        return term if term.where is not None else None
+    where, chosen, none = body.args
+    end = -math.inf if term.kind == "max" else math.inf
+    if not isinstance(none, (eq.Const, eq.Size)) or none.value != end:
+        return None
+    return replace(term, where=where, body=chosen)
+
+
+def _chosen_by(term: eq.Reduce) -> eq.Expr:
+    """The indices for which the condition of a reduction holds."""
+    return anonymous(eq.Reduce("count", term.binders, term.where, None))
+
+
+def _in_place(expr: eq.Expr, one: eq.Expr, other: eq.Expr) -> eq.Expr:
+    """An expression with one part in place of another."""
+    return other if expr == one else eq.rebuild(expr, lambda part: _in_place(part, one, other))
 
 
 def _meets(part: eq.Expr) -> bool:

@@ -114,7 +114,7 @@ class Pooled(Parts):
         plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
         if not plain or not isinstance(term, eq.Reduce) or term.body is None:
             return None
-        return None if eq.reduces(term.body) or self.kind(term) != "real" else (atom, factor, term)
+        return None if eq.reduces(term.body) or self.kind(term) == "bool" else (atom, factor, term)
 
     def _constant(self, expr: eq.Expr, box: Limits) -> float | None:
         """The number that a factor is; of an element, where it is the same all over the box."""

@@ -366,7 +366,9 @@ class Call:
         """Keeps what an element of a recurrence is by the one before, and what follows of all."""
         name = self.names[equation.target]
         tensor = self.tensors[name]
-        if not self._worth_knowing(equation, body) or group.descending or not tensor.hull.finite:
+        whole = self.domain == "relations" and self._is_whole(equation, body)
+        told = whole or self._worth_knowing(equation, body)
+        if not told or group.descending or not tensor.hull.finite:
             return
         tensor.step = axis, body
         total = self.walk.total_of_run(name) if tensor.hull.high > 1 else None

@@ -397,7 +397,7 @@ class Evaluator:
             known = assume(self, expr.where, True, box, facts)
             if not may(condition, True) or known is None:
                 return None
-            facts = known
+            facts = self.where(expr, box, known)
             if may(condition, False):
                 least = 0
         if expr.body is None:
@@ -410,6 +410,10 @@ class Evaluator:
             ends = box[expr.binders[0][0]]
             return Part(body, least, most, interval(*ends, whole=True))
         return Part(body, least, most, number(0))
+
+    def where(self, expr: eq.Reduce, box: Limits, facts: Facts) -> Facts:  # noqa: ARG002
+        """The facts for the terms of a reduction that a condition holds for, and that it holds."""
+        return facts
 
     def _noted(
         self,

@@ -41,6 +41,8 @@ class Terms:
                 chosen = self._chosen(term, box)
                 if chosen is not None:
                     return chosen
+                if self._fits(term, box):
+                    return eq.Apply("real", (term,))
             return term if dtype == info.dtype or self._holds(info, term, box) else None
         known = info.dtype in (self.own.row.name, "bool") or _is_choice(term, info)
         return term if known else None
@@ -60,6 +62,12 @@ class Terms:
         condition, *arms = made.args
         ends = (eq.Const(float(arm.value)) for arm in arms if isinstance(arm, (eq.Const, eq.Size)))
         return eq.Apply("select", (condition, *ends))
+
+    def _fits(self, read: eq.Read, box: Limits) -> bool:
+        """Whether whole numbers are numbers of the type of this call, all of them."""
+        numbers = self.walk.plainly(read, box)
+        whole = self.tensors[read.tensor].info.kind == "int"
+        return whole and numbers.finite and numbers.magnitude * self.own.row.unit <= 1
 
     def _holds(self, info: eq.TensorInfo, read: eq.Read, box: Limits) -> bool:
         """Whether a tensor of whole numbers has a type that holds those of another."""

@@ -20,6 +20,7 @@ from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
+from irlang.interp.sums import WHOLE
 from irlang.interp.unfolding import pinned, settled, taken
 
 _INSIDE = 2  # elements of diagonals, one made of another
@@ -48,7 +49,10 @@ class Relations(Factored):
         function = expr.function
         if function in OF_ITSELF and not any(a.nan for a in args):
             return self.as_one(expr, found, box, facts)
-        if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
+        kind = self.kind(expr)
+        if kind == "int" and function in ("+", "-") and not self.done():
+            return self._whole_numbers(expr, found, list(zip(expr.args, args, strict=True)), box)
+        if self.done() or function not in ("+", "-", "*", "/") or kind != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
         if none and self._equal is None and not self.stepping:
@@ -104,6 +108,17 @@ class Relations(Factored):
         if found.magnitude > 1.0 and not self._level:
             found = self.aside(partial(self.by_pairs, expr, found, box), known, box, facts)
         return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
+
+    def _whole_numbers(self, expr: eq.Apply, found: Numbers, known: Known, box: Limits) -> Numbers:
+        """A sum or difference of whole numbers, less what is beyond what cancels in it."""
+        if not (found.finite and found.low < 0 < found.high and found.magnitude < WHOLE):
+            return found
+        low, high = self.aside(partial(self.sum_ends, expr, box, {}), known, box, {})
+        low, high = (
+            math.ceil(low) if math.isfinite(low) else low,
+            math.floor(high) if math.isfinite(high) else high,
+        )
+        return self.cut(found, low, high, "elements cancel in a sum")
 
     def _cancelled(
         self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
@@ -256,10 +271,10 @@ class Relations(Factored):
         if known or self.done() or expr.body is None:
             return weighed
         found = weighed
-        if expr.where is not None:
-            return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.where is not None:
+            return self.chosen_terms(expr, found, box, facts)
         if expr.kind in ("max", "min") and self.kind(expr) == "real":
             found = self._centred(expr, found, box, facts)
         if expr.kind == "max" and 0 <= found.low < 1.0:
@@ -275,6 +290,8 @@ class Relations(Factored):
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_spread, expr, found, box, facts))
+            if found.low < 0 < found.high and not self._level:
+                found = self.aside(partial(self.by_difference, expr, found, box, facts))
         weighs = found.magnitude > 1.0 or found.low < _OF_TWO_TERMS
         if expr.kind == "sum" and (weighs or self._adds_shares(expr, found, box)):
             found = self.aside(partial(self.by_weights, expr, found, box))
@@ -283,7 +300,7 @@ class Relations(Factored):
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
         least = self.aside(lambda: self._attained(expr, box, facts))
-        if least is None and expr.kind == "sum" and found.low == 0:
+        if least is None and expr.kind == "sum" and (found.low == 0 or not self._level):
             placed = self.aside(lambda: self.placed(expr, box, facts))
             return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
         if least is None:
@@ -316,7 +333,7 @@ class Relations(Factored):
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
-        outside, as on the diagonal of a mask.
+        outside, as on the diagonal of a mask; where that is among those that it is taken over.
         """
         inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
@@ -330,15 +347,20 @@ class Relations(Factored):
             for name, ends in box.items()
             if len(names) == 1 and ends[1] <= inner[names[0]][1]
         ]
+        where = expr.where
+        if where is not None:
+            conditions = (settled(eq.substitute(where, choice)) for choice in tried)
+            holds = [self.decided(condition, box) is True for condition in conditions]
+            tried = [choice for choice, met in zip(tried, holds, strict=True) if met]
         terms = [settled(eq.substitute(expr.body, choice)) for choice in tried]
-        chosen = self.selected(expr, box)
+        chosen = self.selected(expr, box) if where is None else None
         for term in terms if chosen is None else (*terms, chosen):
             met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
             if met.pieces and expr.kind == "max" and not met.below:
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
             elif met.pieces and expr.kind == "min" and not met.above:
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
-        if found.below if expr.kind == "max" else found.above:
+        if where is None and (found.below if expr.kind == "max" else found.above):
             some = self.aside(partial(self.by_some, expr, inner, facts))
             if some is not None:
                 ends = (some.low, math.inf) if expr.kind == "max" else (-math.inf, some.high)

@@ -26,6 +26,7 @@ _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two
 # Times, of two numbers of which one is hardly more than the other.
 _ROUNDED = (1024, 128, 32, 16, 12)
 _SLIGHT = 0.125  # of a number, by which another is hardly more
+WHOLE = 2.0**53  # up to which whole numbers are numbers of double precision
 _AT_LEAST = 1  # the same, for all elements of a sum as they stand
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
@@ -88,8 +89,11 @@ class Sums(Singles):
         only = region.numbers.only
         if only is not None:
             return Sum({}, float(only))
+        tensor = self.tensors[read.tensor]
         term = region.term
-        if self.tensors[read.tensor].step is not None:
+        if term is None and tensor.info.kind == "int":
+            term = tensor.written
+        if tensor.step is not None:
             self._met_run = True
             depth = 0 if self._kept_runs else depth
         if depth and isinstance(term, eq.Apply) and self.as_here(read.tensor):
@@ -105,7 +109,8 @@ class Sums(Singles):
 
     def _combined(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum | None:
         """Sums, differences and multiples; None of anything else."""
-        if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
+        kind = self.kind(expr)
+        if not isinstance(expr, eq.Apply) or kind == "bool":
             return None
         function = expr.function
         if function in ("neg", "real", "about", "constant"):
@@ -131,6 +136,8 @@ class Sums(Singles):
         size = self.interval(expr, box, facts)
         if not size.finite:
             return None
+        if kind == "int":  # not rounded; what it is in double precision is
+            return made if size.magnitude < WHOLE else None
         unit = self.own.row.unit * size.magnitude + self.own.least
         return replace(made, error=made.error + unit)
 

@@ -20,13 +20,15 @@ from irlang.interp.unfolding import settled
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """The root of a sum of squares. vector: an element of what is squared, at indices of the box
-    `inner`, which are so many.
+    """The root of a sum of squares, and of a number that is added to it. vector: an element of what
+    is squared, at indices of the box `inner`, which are so many. more: the root of the number: it
+    is as one element beside those of the vector.
     """
 
     vector: Sum
     inner: Limits
     count: int
+    more: float
 
 
 class Triangles(Projections):
@@ -52,13 +54,20 @@ class Triangles(Projections):
                 sizes = [self.interval(o, box, {}).magnitude for o in (atom, one, other)]
                 error = self.own.changed_by(own.count + 6) * sum(sizes)
                 error += math.sqrt(own.count) * (left.error + math.sqrt(4 * self.own.least))
+                error += max(0.0, own.more - first.more - second.more)
                 if math.isfinite(error):
                     yield Sum({one: 1.0, other: 1.0}, error=error)
 
     def _as_length(self, expr: eq.Expr, box: Limits, like: Length | None) -> Length | None:
         """An expression as a length; with the indices of another that is as many numbers long."""
         under = self.root_of(self.meaning(expr, box), box)
-        squares = None if under is None else self._summed(under, box)
+        more, squares = 0.0, None if under is None else self._summed(under, box)
+        term = under if squares or under is None else self.meaning(under, box)
+        if isinstance(term, eq.Apply) and term.function == "+":
+            for one, other in (term.args, term.args[::-1]):
+                added = self.remembered(other, box, {}).only
+                if added is not None and added >= 0:
+                    more, squares = math.sqrt(added), squares or self._summed(one, box)
         if squares is None:
             return None
         body, inner = squares
@@ -74,4 +83,4 @@ class Triangles(Projections):
         count = math.prod(inner[name][1] + 1 for name in names)
         if base is None or count * self.own.row.unit > 0.125:
             return None
-        return Length(self.sum_of(base, inner, {}), inner, count)
+        return Length(self.sum_of(base, inner, {}), inner, count, more)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -123,18 +124,37 @@ class Weights(Holdings):
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 squares = self.of_products(other, box)
-                times = math.inf if squares is None else self._mean_of_squares(sum_, squares)
-                if not math.isfinite(times):
-                    continue
-                size = self.interval(other, box, {}).magnitude * max(times, 1.0)
-                error = self.own.changed_by(4 * sum_.count + 12) * size + self._lost(sum_, box)
-                if math.isfinite(error):
-                    yield Sum({other: scale**2 * times}, error=scale**2 * error)
+                ways = () if squares is None else self._with_more(squares)
+                for made, more in ways:
+                    least, times = self._mean_of_squares(sum_, made)
+                    if not math.isfinite(times):
+                        continue
+                    size = self.interval(other, box, {}).magnitude * max(times, 1.0)
+                    error = self.own.changed_by(4 * sum_.count + 12) * size + self._lost(sum_, box)
+                    apart = times * least * more * (1 - self.own.changed_by(2 * sum_.count + 4))
+                    if math.isfinite(error):
+                        yield Sum({other: scale**2 * times}, -(scale**2) * apart, scale**2 * error)
 
-    def _mean_of_squares(self, sum_: Products, squares: Products) -> float:
-        """What the weights of a sum of numbers add up to at most by which another weighs their
-        squares: as often as that is the square of the first no more than the second. Infinite for
-        others.
+    def _with_more(self, squares: Products) -> Iterator[tuple[Products, float]]:
+        """A sum of products, and of those of one of two terms that a factor adds up, where the
+        other is not negative: with the least that this is.
+        """
+        yield squares, 0.0
+        for at, factor in enumerate(squares.factors):
+            term = self.meaning(factor, squares.inner)
+            if not isinstance(term, eq.Apply) or term.function != "+":
+                continue
+            for one, other in (term.args, term.args[::-1]):
+                more = self.interval(other, squares.inner, {})
+                if more.finite and more.pieces and more.low >= 0:
+                    kept = squares.factors[1 - at]
+                    pair = (kept, one) if at else (one, kept)
+                    yield replace(squares, factors=pair), more.low
+
+    def _mean_of_squares(self, sum_: Products, squares: Products) -> tuple[float, float]:
+        """What the weights of a sum of numbers add up to, at least and at most, by which another
+        weighs their squares: as often as the most is the square of the first no more than the
+        second. Infinite for others.
         """
         own = sum_.inner
         for weight in self.weights_of_squares(sum_, squares):
@@ -142,11 +162,12 @@ class Weights(Holdings):
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
             known = part is not None and not part.off and part.count == sum_.count
             if known and sorted(names) == sorted(sum_.names):
-                return 1.0
+                every = self._least_weight(weight, own, sum_.names, 1)
+                return every * (1 - self.own.changed_by(_OF_PARTS)), 1.0
             total = self.of_known(weight, own, sum_.names)
             if total is not None and total[0] >= 0:
-                return total[1]
-        return math.inf
+                return total
+        return 0.0, math.inf
 
     def of_known(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str]
