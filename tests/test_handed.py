@@ -77,6 +77,17 @@ def test_what_is_filled_up_with_one_number_leaves_an_operator_alone() -> None:
     assert not is_direct(lowered(joined, "onnxruntime"), shaped=True)
 
 
+def test_a_loss_that_is_averaged_beside_it_is_an_operator_alone_where_something_is_refused() -> (
+    None
+):
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    text = "(x: f32[4, 3], t: i32[4]) -> y: f32[] { y = cross_entropy(x, t) }"
+    assert is_direct(lowered(text, "tf"), gathered=True)
+    assert not is_direct(lowered(text, "tf"))
+    twice = "(x: f32[4, 3], t: i32[4]) -> y: f32[] { y = cross_entropy(relu(x), t) }"
+    assert not is_direct(lowered(twice, "tf"), gathered=True)
+
+
 def test_gates_in_another_order_are_an_operator_alone_for_its_numbers() -> None:
     text = (
         "(x: f32[2, 1, 3], w: f32[3, 4, 3], r: f32[3, 4, 4], b: f32[3, 4]) -> y: f32[2, 1, 4] "

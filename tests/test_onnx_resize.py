@@ -103,13 +103,19 @@ def test_what_onnx_would_read_otherwise_is_composed(attributes: str) -> None:
     assert not lower(found, "onnxruntime", builtin(), {}).native
 
 
-def test_one_padded_axis_is_named_and_a_last_one_is_not() -> None:
+def test_padded_axes_are_named_but_for_the_last_ones() -> None:
     pads = "pad(x; before = [0, 1, 0], after = [0, 2, 0], mode = edge)"
     _, held, _ = asked("x: f32[2, 3, 4]", "f32[2, 6, 4]", pads)
     assert held == [[1, 2], None, [1]]
     last = "pad(x; before = [0, 0, 1], after = [0, 0, 2], value = 5)"
     _, held, _ = asked("x: f32[2, 3, 4]", "f32[2, 3, 7]", last)
     assert held == [[0, 0, 1, 0, 0, 2], [5]]
+    rows = "pad(x; before = [0, 1, 2, 0], after = [0, 0, 1, 0])"  # of images, channels last
+    _, held, _ = asked("x: f32[1, 3, 4, 2]", "f32[1, 4, 7, 2]", rows)
+    assert held == [[1, 2, 0, 1], [0], [1, 2]]
+    image = "pad(x; before = [0, 0, 1, 1], after = [0, 0, 1, 1])"
+    _, held, _ = asked("x: f32[1, 2, 3, 4]", "f32[1, 2, 5, 6]", image)
+    assert held[0] == [0, 0, 1, 1, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(

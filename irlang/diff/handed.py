@@ -106,7 +106,7 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     retyped = one.changed.name if isinstance(one.changed, Retype) else None
     whole = retyped is not None and takes_as_it_is(lowered, retyped)
     operator = one.graph.nodes[0].op.name
-    if not is_direct(lowered, shaped or whole, shaped or whole, fed, operator):
+    if not is_direct(lowered, shaped or whole, shaped or whole, fed, True, operator):
         return False
     if _documented(one, lowered, target):
         return False

@@ -36,6 +36,12 @@ def _counts(admitted: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
     return dict.fromkeys(("bincount", "weighted_bincount"), admitted)
 
 
+_AS_MANY = "mx.gluon.loss: label and pred of any shapes that have the same number of elements"
+_LOSSES_OF_MXNET = (
+    *("mse", "mae", "huber", "smooth_l1", "binary_cross_entropy_logits"),
+    *("hinge", "squared_hinge", "poisson"),
+)
+
 # Of quantised tensors in ONNX Runtime's own domain (com.microsoft).
 _LONE = "a scale or zero point is a scalar, or a vector of one element"
 _ONE = dict.fromkeys(
@@ -231,6 +237,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "gather": {"in_range": "mx.np.take, mode wrap: an index goes round the axis"},
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
+        **dict.fromkeys(_LOSSES_OF_MXNET, dict.fromkeys(("target", "target.rank"), _AS_MANY)),
     },
     "onnxruntime": {f"qlinear_{name}": _ONE for name in _QUANTISED}
     | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE | _MATRICES)

@@ -69,16 +69,17 @@ def is_direct(
     shaped: bool = False,
     ordered: bool = False,
     framed: bool = False,
+    gathered: bool = False,
     operator: str = "",
 ) -> bool:
     """Whether the program is one operator of the target's, and its inputs as they come.
 
     shaped: whether these may be of another shape, as where a number is the matter. ordered: whether
     their parts may be in another order, as where a size is. framed: whether all of them may be, and
-    results be put together, or become one number, as where elements are. operator: that of the
-    call, which may be to reshape.
+    results be put together, as where elements are. gathered: whether results may become one number,
+    as where something is refused or not. operator: that of the call, which may be to reshape.
     """
-    if framed:
+    if gathered:
         lowered = _ungathered(lowered)
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
@@ -93,7 +94,9 @@ def is_direct(
 
 
 def _ungathered(lowered: Lowered) -> Lowered:
-    """The program without the sum or mean of all that it gives, which refuses no element."""
+    """The program without the sum or mean of all that it gives, which refuses nothing: no element,
+    and no shape, as a loss of samples gives that is averaged beside it.
+    """
     if isinstance(lowered.code, bytes):
         return lowered
     tree = ast.parse(lowered.code)

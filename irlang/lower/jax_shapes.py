@@ -158,6 +158,12 @@ def _repeat(call: Jax) -> Value:
     return call.value(invoke("jnp.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
+def _repeat_each(call: Jax) -> Value:
+    """How large the result is has to be known before numbers are."""
+    x, numbers = call.input("x"), f"np.array({list(call['repeats'])}, np.int32)"
+    return call.value(invoke("jnp.repeat", x, numbers, axis=call.axis_said("axis", x.rank)))
+
+
 def _tile(call: Jax) -> Value:
     return call.value(invoke("jnp.tile", call.input("x"), tuple(call["repeats"])))
 
@@ -246,6 +252,7 @@ SHAPES: dict[str, Native] = {
     "split": Native("jnp.split", _split),
     "pad": Native("jnp.pad", _pad),
     "repeat": Native("jnp.repeat", _repeat),
+    "repeat_each": Native("jnp.repeat", _repeat_each),
     "tile": Native("jnp.tile", _tile),
     "reverse": Native("jnp.flip", _flip),
     "roll": Native("jnp.roll", _roll),

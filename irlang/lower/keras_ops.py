@@ -302,6 +302,11 @@ def _repeat(call: Keras) -> Value:
     return call.value(invoke("ops.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
+def _repeat_each(call: Keras) -> Value:
+    x, numbers = call.input("x"), f"np.array({list(call['repeats'])}, np.int32)"
+    return call.value(invoke("ops.repeat", x, numbers, axis=call.axis_said("axis", x.rank)))
+
+
 def _tile(call: Keras) -> Value:
     return call.value(invoke("ops.tile", call.input("x"), tuple(call["repeats"])))
 
@@ -389,6 +394,7 @@ ELEMENTS: dict[str, Native] = {
     "stack": three(Native("ops.stack", _stack)),
     "split": three(Native("ops.split", _split)),
     "repeat": three(Native("ops.repeat", _repeat)),
+    "repeat_each": three(Native("ops.repeat", _repeat_each)),
     "tile": three(Native("ops.tile", _tile)),
     "reverse": three(Native("ops.flip", _flip)),
     "roll": three(Native("ops.roll", _roll)),

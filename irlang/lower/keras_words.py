@@ -54,6 +54,11 @@ def _softmax(call: Keras) -> Value | None:
     return call.value(invoke("ops.softmax", x, axis=call.axis_said("axis", x.rank)))
 
 
+def _repeat_each(call: Keras) -> Value:
+    x, numbers = call.input("x"), list(call["repeats"])
+    return call.value(invoke("ops.repeat", x, numbers, axis=call.axis_said("axis", x.rank)))
+
+
 def _threshold(call: Keras) -> Value:
     return call.value(invoke("ops.threshold", call.input("x"), float(call["theta"]), 0.0))
 
@@ -345,6 +350,7 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "transpose": three(exchanged("ops.swapaxes", "ops.moveaxis")),
     "concat": (three(joined_as_numpy("ops")), _word("ops.concatenate", _concat)),
     "crop": _word("ops.slice", _crop),
+    "repeat_each": _word("ops.repeat", _repeat_each),
     "upsample": _word("keras.ops.image.resize", _upsample),
     "resize": _word("keras.layers.Resizing", _resize),
     "conv": _word("keras.ops.conv", _conv),

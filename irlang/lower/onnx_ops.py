@@ -290,11 +290,10 @@ def _pad(call: Onnx) -> Value | None:
     before, after = list(call["before"]), list(call["after"])
     around = build.number(filling(call), x).text if mode == "constant" else ""
     padded = [axis for axis, both in enumerate(zip(before, after, strict=True)) if any(both)]
-    named = build.runtime.opset >= AXES_NAMED
-    if named and len(padded) == 1 and padded != [x.rank - 1]:  # others are not spoken of
-        (axis,) = padded
-        inputs = [x.text, build.integers([before[axis], after[axis]]).text, around]
-        inputs.append(build.integers(padded).text)
+    last = [*range(x.rank - len(padded), x.rank)]  # of images, which passes expect in full
+    if build.runtime.opset >= AXES_NAMED and padded and padded != last:  # others are not spoken of
+        amounts = [side[axis] for side in (before, after) for axis in padded]
+        inputs = [x.text, build.integers(amounts).text, around, build.integers(padded).text]
     else:
         inputs = [x.text, build.integers([*before, *after]).text, *([around] if around else [])]
     return build.node("Pad", inputs, [call.out], mode=mode)[0]

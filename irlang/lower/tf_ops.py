@@ -235,6 +235,11 @@ def _repeat(call: Tf) -> Value:
     return call.value(invoke("tf.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
+def _repeat_each(call: Tf) -> Value:
+    x, numbers = call.input("x"), list(call["repeats"])
+    return call.value(invoke("tf.repeat", x, numbers, axis=call.axis_said("axis", x.rank)))
+
+
 def _tile(call: Tf) -> Value:
     return call.value(invoke("tf.tile", call.input("x"), str(list(call["repeats"]))))
 
@@ -363,6 +368,7 @@ ELEMENTS: dict[str, Native] = {
     "split": Native("tf.split", _split),
     "pad": Native("tf.pad", _pad),
     "repeat": Native("tf.repeat", _repeat),
+    "repeat_each": Native("tf.repeat", _repeat_each),
     "tile": Native("tf.tile", _tile),
     "reverse": Native("tf.reverse", _flip),
     "roll": Native("tf.roll", _roll),

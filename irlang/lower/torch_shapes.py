@@ -168,6 +168,13 @@ def _repeat(call: Torch) -> Value:
     return call.value(text)
 
 
+def _repeat_each(call: Torch) -> Value:
+    x = call.input("x")
+    numbers = f"torch.tensor({list(call['repeats'])}, dtype=torch.int64)"
+    axis = call.axis_said("axis", x.rank)
+    return call.value(invoke("torch.repeat_interleave", x, numbers, dim=axis))
+
+
 def _flip(call: Torch) -> Value:
     x = call.input("x")
     return call.value(invoke("torch.flip", x, call.axes_said("axes", x.rank)))
@@ -264,6 +271,7 @@ SHAPES: dict[str, Native] = {
     "pad": Native("F.pad", _pad),
     "tile": Native("torch.tile", _tile),
     "repeat": Native("torch.repeat_interleave", _repeat),
+    "repeat_each": Native("torch.repeat_interleave", _repeat_each),
     "reverse": Native("torch.flip", _flip),
     "roll": Native("torch.roll", _roll),
     "slice": subscript(backward=False),
