@@ -54,7 +54,10 @@ def make(right):
         return tf.reverse(y, axes)
     return wrong
 """
-_POOLS = "('max_pool1d', 'max_pool2d', 'max_pool3d', 'max_pool', 'avg_pool')"
+_POOLS = """(
+    'max_pool', 'max_pool1d', 'max_pool2d', 'max_pool3d',
+    'avg_pool', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d',
+)"""
 
 _GATES = """
 def swapped(weights):
