@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,8 +29,6 @@ from pathlib import Path
 from bench.planted_faults import OTHERS, SIX, Fault
 
 MOST_CALLS, MOST_ELEMENTS = 2, 16
-# What a planted fault shows itself as.
-_OF_FAULTS = ("wrong", "inaccurate", "nonfinite")
 _MODULES = {"torch": "torch", "tf": "tensorflow", "onnxruntime": "onnxruntime"}
 _NAMES = {
     "torch": "import torch, torch.nn.functional as F",
@@ -68,10 +67,12 @@ def _plant():
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Of one campaign: seconds until the best finding that blames the right operator, its calls and
-    its elements, or of none `calls` is None; others: findings that blame somebody else.
+    its elements, or of none `calls` is None. worked: seconds of a processor of the whole campaign;
+    others: findings that blame somebody else.
     """
 
     seconds: float
+    worked: float
     calls: int | None = None
     elements: int = 0
     others: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ def campaign(fault: Fault, seed: int, seconds: int, folder: Path) -> Outcome:
         *("--out", str(out), *(["--grad"] if fault.grad else [])),
     ]
     path = os.pathsep.join(filter(None, (str(folder / "path"), os.environ.get("PYTHONPATH"))))
-    start, seen = time.monotonic(), Seen(fault)
+    start, before, seen = time.monotonic(), _processor_seconds(), Seen(fault)
     with (folder / "said.txt").open("wb") as said:
         process = subprocess.Popen(
             command, stdout=said, stderr=said, env={**os.environ, "PYTHONPATH": path}
@@ -108,21 +109,29 @@ def campaign(fault: Fault, seed: int, seconds: int, folder: Path) -> Outcome:
                 process.terminate()  # an interrupt is not heard behind a shell's `&`
                 process.wait()
     seen.look(out)
+    worked = _processor_seconds() - before - seen.aside
     if seen.best is None:
-        return Outcome(time.monotonic() - start, others=seen.others())
+        return Outcome(time.monotonic() - start, worked, others=seen.others())
     met = seen.best[2] - time.time() + time.monotonic() - start
-    return Outcome(met, *seen.best[:2], seen.others())
+    return Outcome(met, worked, *seen.best[:2], seen.others())
+
+
+def _processor_seconds() -> float:
+    """Those of all that has been waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Seen:
     """The findings of a campaign, as they are written.
 
     best: calls, elements and time of the smallest that blames the right operator, and is none
-    without the fault.
+    without the fault. aside: seconds of a processor that were spent to see that.
     """
 
     def __init__(self, fault: Fault) -> None:
         self.best: tuple[int, int, float] | None = None
+        self.aside = 0.0
         self._fault = fault
         self._titles: dict[Path, tuple[str, bool]] = {}
 
@@ -132,8 +141,7 @@ class Seen:
             if file in self._titles:
                 continue
             title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-            verdict, culprit = title.partition(": ")[0], title.rpartition(", ")[2]
-            right = verdict in _OF_FAULTS and culprit in self._fault.culprits
+            right = title.rpartition(", ")[2] in self._fault.culprits
             self._titles[file] = title, right
             found = *_size(file), file.stat().st_mtime
             if right and (self.best is None or found[:2] < self.best[:2]) and self._is_of_it(file):
@@ -143,7 +151,10 @@ class Seen:
         """Whether the framework without the fault is right: others are its own."""
         command = [sys.executable, "-m", "irlang.cli", "diff", str(file)]
         command += ["--targets", self._fault.target, *(["--grad"] if self._fault.grad else [])]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        before = _processor_seconds()
+        agrees = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        self.aside += _processor_seconds() - before
+        return agrees
 
     def others(self) -> tuple[str, ...]:
         """The titles of those that blame another operator, or tell of something else."""
@@ -172,6 +183,7 @@ def measure(name: str, fault: Fault, seeds: int, seconds: int) -> None:
     sizes = sorted({(one.calls, one.elements) for one in blamed})
     line = f"| {name} | {len(blamed)} of {seeds} | {len(reduced)} of {seeds} "
     line += f"| {statistics.median(took):.1f}, {took[-1]:.1f} " if took else "| - "
+    line += f"| {statistics.median(one.worked for one in outcomes):.1f} "
     line += "| " + ", ".join(f"{calls} and {elements}" for calls, elements in sizes) + " |"
     print(line, flush=True)
     others = collections.Counter(other for one in outcomes for other in one.others)
@@ -191,7 +203,9 @@ def main() -> None:
     table = {**({} if options.others else SIX), **({} if options.six else OTHERS)}
     if unknown := set(options.faults) - set(table):
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
-    print("| fault | blamed | reduced | seconds: median, most | calls and elements |")
+    print(
+        "| fault | blamed | reduced | seconds: median, most | of a processor | calls and elements |"
+    )
     for name, fault in table.items():
         if not options.faults or name in options.faults:
             measure(name, fault, options.seeds, options.time)
