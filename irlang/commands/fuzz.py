@@ -241,6 +241,9 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
         console.print(_findings(report["findings"]))
     if any(report["invalid"].values()):
         console.print(_invalid(report["invalid"]), highlight=False)
+    if report["known"]:
+        told = ", ".join(f"{count} ({reason})" for reason, count in report["known"].items())
+        console.print(f"known, and not shown: {told}", highlight=False, markup=False)
     if campaign.lost:
         console.print(
             f"{len(campaign.lost)} batches ended their process again and again, and were left out",
