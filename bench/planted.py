@@ -141,7 +141,8 @@ class Seen:
             if file in self._titles:
                 continue
             title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-            right = title.rpartition(", ")[2] in self._fault.culprits
+            culprit = title.removesuffix(", not repeated").rpartition(", ")[2]
+            right = culprit in self._fault.culprits
             self._titles[file] = title, right
             found = *_size(file), file.stat().st_mtime
             if right and (self.best is None or found[:2] < self.best[:2]) and self._is_of_it(file):
