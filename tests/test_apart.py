@@ -746,3 +746,22 @@ def test_places_of_all_channels_together_are_drawn() -> None:
     whole = [graph.nodes[0] for graph in made if graph.nodes and graph.nodes[0].attrs.get("whole")]
     shapes = [node.instance.outputs[0][1].shape for node in whole if node.instance.outputs]
     assert any(min(shape[0], shape[1]) > 1 for shape in shapes)
+
+
+def test_what_is_known_is_told_before_more_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that takes all memory took all 60 seconds of a campaign so, and was not told."""
+    looked: list[str] = []
+
+    def behind(*_: object) -> list[str]:
+        looked.append("behind")
+        return ["more"]
+
+    monkeypatch.setattr(suspects, "_behind", behind)
+    nobody: Any = None
+    for verdict, more in (("wrong", ["more"]), ("memory", []), ("timeout", [])):
+        wrong: Any = None, SimpleNamespace(took=0.1), SimpleNamespace(verdict=verdict)
+        shown: Iterator[Any] = suspects._shown(nobody, wrong, "torch", False, lambda: True)
+        assert next(shown) is wrong
+        assert looked == []
+        assert list(shown) == more
+        looked.clear()

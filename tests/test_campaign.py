@@ -693,3 +693,15 @@ def test_a_family_stands_for_its_operators() -> None:
     assert _operators("attention") == ("attention",)  # an operator of that name comes first
     with pytest.raises(InvalidInput, match="no family, `los`"):
         _operators("los")
+
+
+def test_the_table_says_what_is_known_and_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from irlang.commands.fuzz import _show
+
+    campaign = Campaign(tmp_path / "campaign", Settings(("onnx-reference",), 1, 4))
+    campaign.suppressed["issue [1234]"] = 5
+    with closing(campaign):
+        _show(campaign, campaign.report())
+    assert "known, and not shown: 5 (issue [1234])" in capsys.readouterr().out

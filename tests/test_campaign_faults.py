@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang.cli import status
-from irlang.commands.fuzz import _asked_to_end
+from irlang.commands.ends import asked_to_end
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff import guard
@@ -437,7 +437,7 @@ def test_a_store_that_says_other_things_is_refused_or_shown(data: st.DataObject)
 
 def test_who_is_asked_to_end_twice_in_a_moment_is_interrupted_once() -> None:
     """As `timeout` asks; the second would come while the first is being heeded."""
-    with _asked_to_end():
+    with asked_to_end():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)

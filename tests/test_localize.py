@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import irlang
 from irlang.catalog import builtin
+from irlang.cli import status
 from irlang.commands.localize import command
 from irlang.diff import gradients, runner, substitute_gradient
 from irlang.diff import substitute as module
@@ -281,3 +282,13 @@ def test_the_sum_that_is_differentiated_is_no_culprit() -> None:
     alone, _ = weighed(replace(graph, nodes=[]), catalog, ["y"])
     assert len(but_the_sum(alone)) == 1
     assert but_the_sum(graph) == [relu]
+
+
+@pytest.mark.parametrize("verb", ["diff", "localize", "reduce"])
+def test_gradients_of_a_model_without_a_loss_are_not_said_to_agree(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "m.nnir"
+    file.write_text("nnir 1\nmodel m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n}\n")
+    assert status([verb, str(file), "--targets", "onnx-reference", "--grad"]) == 2
+    assert "the model has no loss, so that there are no gradients" in capsys.readouterr().err

@@ -541,6 +541,11 @@ def test_a_campaign_is_one_page(
     assert reader.fetched == []
     for link in reader.links:
         assert link.startswith("#") or (tmp_path / link).is_file(), link
+    away = tmp_path / "away"  # it may be written elsewhere
+    away.mkdir()
+    reader = _Page()
+    reader.feed(page(tmp_path, report, {"torch": "2.13"}, away))
+    assert all(link.startswith("#") or (away / link).is_file() for link in reader.links)
     assert "&lt;issue 1&gt;" in text
     assert text.count('<rect class="culprit"') == 1
     assert re.search(r"f32\[1, 1, (1, 2|2, 1)\]", text)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -408,3 +413,75 @@ def test_an_old_runtime_differs_from_the_current_one(
         "ort-1.17": "wrong",
         "ort-1.17:plain": "wrong",
     }
+
+
+_MADE = """import sys
+from pathlib import Path
+place = Path(sys.argv[-1])
+(place / "bin").mkdir(parents=True)
+(place / "begun").write_text("")
+import time
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_installation_that_is_interrupted_is_no_obstacle(
+    number: signal.Signals, data: Path, tmp_path: Path
+) -> None:
+    """Its commands end with it, or are waited for; what was left is cleared by the next one."""
+    base = tmp_path / "python"
+    base.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path / "made.py"} "$@"\n')
+    base.chmod(0o755)
+    (tmp_path / "made.py").write_text(_MADE)
+    line = [sys.executable, "-m", "irlang.cli", "target", "add", "x", "--pip", "onnxruntime"]
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it
+    process = subprocess.Popen([*line, "--python", str(base)], stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, ignored)
+    begun = data / "irlang" / "targets" / "x" / "env" / "begun"
+    until = time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    other = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert other.returncode == 2
+    assert "another process adds `x` just now" in other.stderr
+    assert begun.exists()
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode == (-number if number == signal.SIGKILL else 130)
+    assert begun.exists() == (number == signal.SIGKILL)
+    assert "x" not in names()
+    if number == signal.SIGKILL:  # as its command still runs
+        with pytest.raises(InvalidInput, match="another process adds"):
+            install.add("x", ["onnxruntime"], str(base), lambda _: None)
+    running = _running(str(begun.parent))
+    assert len(running) == (number == signal.SIGKILL)
+    for one in running:
+        os.kill(one, signal.SIGKILL)
+    (tmp_path / "made.py").write_text("raise SystemExit('no room')")
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match="venv: status 1") as caught:
+            _again(base)
+        assert caught.value.diagnostics[0].help == "no room"
+    assert not begun.parent.parent.exists()
+
+
+def _again(base: Path) -> None:
+    until = time.monotonic() + 10
+    while True:
+        try:
+            install.add("x", ["onnxruntime"], str(base), lambda _: None)
+        except InvalidInput as error:
+            if "another process" not in str(error) or time.monotonic() > until:
+                raise
+        time.sleep(0.05)
+
+
+def _running(word: str) -> list[int]:
+    """The processes whose command line has a word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if word.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found

@@ -26,7 +26,7 @@ def load_case(
 ) -> Case:
     """The model of a file, or of a finding's folder. Inputs that are not given come from the file
     beside it, or are drawn, in the order that a definition wants. grad: whether gradients are asked
-    for as well, which `require_names` is about.
+    for as well, which `require_names` is about; without a loss that is `usage.loss`.
     """
     from irlang.diff.reduce_files import is_edge, manner_of
     from irlang.diff.runner import Case
@@ -36,6 +36,8 @@ def load_case(
     file = _model_in(file)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     if grad:
+        if graph.loss is None:
+            raise fail("usage.loss", "the model has no loss, so that there are no gradients")
         require_names(graph)
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = drawn(graph, catalog, seed, known)

@@ -62,8 +62,6 @@ def command(
         made = training.optimizer(optimizer, case.catalog)
     elif steps is not None:
         raise fail("usage.optimizer", "steps of what? --optimizer names it")
-    if grad and case.graph.loss is None:
-        raise fail("usage.loss", "the model has no loss, so that there are no gradients")
     names = targets_for(file, targets)
     with Session(names, accepted=load_profile(profile)) as session:
         session.versions()

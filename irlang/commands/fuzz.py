@@ -7,21 +7,17 @@ import json
 import os
 import random
 import re
-import signal
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from irlang.commands import options
+from irlang.commands.ends import asked_to_end
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from rich.table import Table
 
     from irlang.diff.campaign import Campaign
@@ -151,34 +147,6 @@ def command(
     return 1 if report["findings"] else 0
 
 
-# Seconds within which a process is asked to end once: `timeout` asks its child, and then the group
-# that the child is in, and what is interrupted while it ends leaves its locks behind.
-_MOMENT = 1.0
-
-
-@contextmanager
-def _asked_to_end() -> Iterator[None]:
-    """That the session or the system ends is an interrupt: what was found is written down."""
-    ends = [signal.SIGTERM, signal.SIGHUP]
-    before = {one: signal.getsignal(one) for one in ends}
-    asked = -_MOMENT
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        last, asked = asked, time.monotonic()
-        if asked - last >= _MOMENT:
-            signal.default_int_handler(number, frame)
-
-    for one, handler in before.items():
-        if handler == signal.SIG_DFL:  # under nohup it is ignored
-            signal.signal(one, interrupt)
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-
 def _operators(ops: str | None) -> tuple[str, ...]:
     """The operators that are named; of a word that no operator has, those of its family."""
     from irlang.catalog import builtin
@@ -242,7 +210,7 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
                 description=text if begun else "starting the targets, drawing programs",
             )  # fmt: skip
 
-        with _asked_to_end():
+        with asked_to_end():
             campaign.run(progress, seconds)
 
 
@@ -273,6 +241,9 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
         console.print(_findings(report["findings"]))
     if any(report["invalid"].values()):
         console.print(_invalid(report["invalid"]), highlight=False)
+    if report["known"]:
+        told = ", ".join(f"{count} ({reason})" for reason, count in report["known"].items())
+        console.print(f"known, and not shown: {told}", highlight=False, markup=False)
     if campaign.lost:
         console.print(
             f"{len(campaign.lost)} batches ended their process again and again, and were left out",

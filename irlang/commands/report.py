@@ -59,7 +59,8 @@ def write_page(campaign: Campaign, out: Path | None = None) -> Path:
     versions = {t.name: t.version or "" for t in targets()}
     path = out or campaign.folder / "report.html"
     try:
-        path.write_text(page(campaign.folder, _report(campaign), versions), "utf-8")
+        text = page(campaign.folder, _report(campaign), versions, path.parent)
+        path.write_text(text, "utf-8")
     except OSError as error:
         raise fail(
             "usage.out", f"{path} cannot be written: {error.strerror}", help="--out PATH.html"

@@ -20,12 +20,14 @@ def command() -> None:
 @click.argument("more", nargs=-1, metavar="")
 def add(name: str, first: tuple[str, ...], python: str | None, more: tuple[str, ...]) -> int:
     """Make an environment with a framework in it, check that it works, and remember it."""
+    from irlang.commands.ends import asked_to_end
     from irlang.lower.install import add as install
 
     def tell(text: str) -> None:
         click.echo(f"{name}: {text}", err=True)
 
-    added = install(name, [*first, *more], python, tell)
+    with asked_to_end():
+        added = install(name, [*first, *more], python, tell)
     click.echo(f"{name}: {added.about}")
     return 0
 

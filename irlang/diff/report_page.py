@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
@@ -47,8 +49,13 @@ _LONGEST = 20_000  # characters of a program's text
 _MOST = 16  # elements that are shown beside each other
 
 
-def page(folder: Path, report: Mapping[str, Any], targets: Mapping[str, str]) -> str:
-    """The page. report: as `irlang fuzz --format json` has it; targets: versions by name."""
+def page(
+    folder: Path, report: Mapping[str, Any], targets: Mapping[str, str], place: Path | None = None
+) -> str:
+    """The page. report: as `irlang fuzz --format json` has it; targets: versions by name; place:
+    the folder that the page is for, by default the campaign's.
+    """
+    there = quote(Path(os.path.relpath(folder, place or folder)).as_posix())
     title = f"Campaign {report['seed']}"
     findings = worst_first(report["findings"])
     inside = [
@@ -56,7 +63,7 @@ def page(folder: Path, report: Mapping[str, Any], targets: Mapping[str, str]) ->
         _numbers(report),
         "<h2>Verdicts</h2>", _verdicts(report["targets"], targets),
         f"<h2>Findings</h2>{_index(findings)}",
-        *(_finding(folder, one) for one in findings),
+        *(_finding(folder, one, there) for one in findings),
         "<h2>Coverage</h2>", _coverage(report["coverage"], builtin()),
     ]  # fmt: skip
     return plain(
@@ -123,12 +130,13 @@ def _index(findings: Sequence[Mapping[str, Any]]) -> str:
     return _table(["finding", "operator", "verdict", "target", "#calls", "#elements"], rows)
 
 
-def _finding(folder: Path, found: Mapping[str, Any]) -> str:
+def _finding(folder: Path, found: Mapping[str, Any], there: str) -> str:
+    """A finding; there: the way from the page to the campaign's folder."""
     own = folder / str(found["id"])
     text, drawing = _program(own / "finding.nnir", str(found["operator"]))
     name = escape(str(found["id"]))
     links = " · ".join(
-        f'<a href="{name}/{escape(path.name)}">{escape(path.name)}</a>'
+        f'<a href="{escape(there)}/{name}/{escape(path.name)}">{escape(path.name)}</a>'
         for path in sorted(own.glob("*"))
         if path.suffix in (".py", ".md", ".nnir")
     )

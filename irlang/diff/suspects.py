@@ -7,9 +7,10 @@ element says nothing of what else there is.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from irlang.diff.apart import taken_apart
@@ -27,6 +28,7 @@ from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest
 from irlang.graph import Node
 
 _KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
+_WAITED = ("timeout", "memory")  # what each variant of a call would take its seconds for once more
 _MOST = 12  # symptoms of one batch that are looked into
 
 
@@ -120,14 +122,12 @@ def judge_apart(
                 verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
             counts[target][at_edge(verdict) if case.edge else verdict] += 1
             for one, own, operator, worst in _wrong(ran, target):
-                shown = [(one, own, worst)]
                 # that it hangs is waited for once, not for each kind of edge
                 hangs = worst.verdict == "timeout"
-                room = len(found) < _MOST and not PACE.over()
                 if hangs and not PACE.affords_hang():
                     continue
-                if not hangs and room and seen.looks_behind(target, operator):
-                    shown += _behind(session, one, target, grad, own.took)
+                asks = functools.partial(_asks_behind, seen, found, target, operator)
+                shown = _shown(session, (one, own, worst), target, grad, asks)
                 for alone, judged, its in shown:
                     composed = not grad and is_composed(alone, target)
                     symptom = symptom_of(target, operator, its, case.edge, composed)
@@ -144,6 +144,28 @@ def judge_apart(
                     if told.repeated:  # what was there once hides nothing
                         seen.symptoms.add(symptom)
     return found, counts
+
+
+def _asks_behind(seen: Seen, found: Sequence[Found], target: str, operator: str) -> bool:
+    """Whether what else is wrong in a call of an operator is to be looked for."""
+    return len(found) < _MOST and not PACE.over() and seen.looks_behind(target, operator)
+
+
+def _shown(
+    session: Session,
+    wrong: tuple[Case, Outcome, Verdict],
+    target: str,
+    grad: bool,
+    asks: Callable[[], bool],
+) -> Iterator[tuple[Case, Outcome, Verdict]]:
+    """A call that is wrong, and then what else is wrong in it, if somebody asks.
+
+    What is known comes first: there may be no time for it after the rest.
+    """
+    yield wrong
+    case, outcome, worst = wrong
+    if worst.verdict not in _WAITED and asks():
+        yield from _behind(session, case, target, grad, outcome.took)
 
 
 def _behind(

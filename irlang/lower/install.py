@@ -7,13 +7,17 @@ when its worker has answered and computed a small program rightly; else nothing 
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import functools
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +25,7 @@ import numpy as np
 from irlang.catalog import builtin
 from irlang.diagnostics import fail
 from irlang.interp.shape import check
-from irlang.lower.added import Added, folder, interpreter, remember
+from irlang.lower.added import Added, added, folder, interpreter, remember
 from irlang.lower.lower import lower
 from irlang.lower.onnx_kernels import read_registry
 from irlang.lower.pool import Program, Worker, WorkerError
@@ -47,7 +51,10 @@ print(json.dumps([
 ]))
 """
 
+_LOCK = "being-made"
+
 Tell = Callable[[str], None]
+Run = Callable[[Sequence[str], str], None]  # a command, and the code of what is said if it fails
 
 
 def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) -> Added:
@@ -60,36 +67,66 @@ def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) 
     place = folder(name)
     if name in ROWS or name in KIN:
         raise fail("usage.target", f"`{name}` is a target already", help="choose another name")
-    if place.exists():
+    if added(name) is not None:
         raise fail(
             "usage.target", f"`{name}` was added before", help=f"irlang target remove {name}, first"
         )
     framework, mode = framework_of(requirements)
     base = find_python(python)
-    place.mkdir(parents=True)
-    try:
-        own = interpreter(place)
-        tell(f"making an environment of {base}")
-        _call([str(base), "-m", "venv", str(place / "env")], "target.python")
-        release = _release(own)
-        if release < _OLD_PIP:
-            _pip(own, ["--upgrade", "pip<22" if release < (3, 7) else "pip"])
-        tell(f"installing {' '.join(requirements)}")
-        _pip(own, requirements)
-        target = Added(name, framework, "", "", tuple(requirements), mode)
-        tell("asking it")
-        fault, target = _asked(target)
-        if fault and not any(_name(text) == "numpy" for text in requirements):
-            tell(f"it fails ({fault}); trying {_OLD_NUMPY}")
-            _pip(own, [*requirements, _OLD_NUMPY])
-            fault, target = _asked(target)
-        if fault:
-            raise fail("target.broken", f"{name} was installed and does not work: {fault}")
+    target = Added(name, framework, "", "", tuple(requirements), mode)
+    with _held(place) as run:
+        target = _filled(place, target, base, run, tell)
         remember(target)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     return target
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[Run]:
+    """What runs a command, while nobody else makes the target of this folder.
+
+    What was left by a process that was killed is cleared first. A lock tells the two apart: it goes
+    with the last process that has it, and the commands that are run have it as well, as they may
+    outlive the one that is killed. Where something fails, nothing is left.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    lock = os.open(place / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise fail("usage.target", f"another process adds `{place.name}` just now") from None
+        try:
+            for path in place.iterdir():
+                if path.name != _LOCK:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            yield functools.partial(_call, lock=lock)
+            (place / _LOCK).unlink()
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+    finally:
+        os.close(lock)
+
+
+def _filled(place: Path, target: Added, base: Path, run: Run, tell: Tell) -> Added:
+    """Makes an environment that works; the target with what it says of itself."""
+    own, requirements = interpreter(place), target.requirements
+    tell(f"making an environment of {base}")
+    run([str(base), "-m", "venv", str(place / "env")], "target.python")
+    release = _release(own)
+    if release < _OLD_PIP:
+        run(_pip(own, ["--upgrade", "pip<22" if release < (3, 7) else "pip"]), "target.pip")
+    tell(f"installing {' '.join(requirements)}")
+    run(_pip(own, requirements), "target.pip")
+    tell("asking it")
+    fault, asked = _asked(target)
+    if fault and not any(_name(text) == "numpy" for text in requirements):
+        tell(f"it fails ({fault}); trying {_OLD_NUMPY}")
+        run(_pip(own, [*requirements, _OLD_NUMPY]), "target.pip")
+        fault, asked = _asked(target)
+    if fault:
+        raise fail("target.broken", f"{target.name} was installed and does not work: {fault}")
+    return asked
 
 
 def framework_of(requirements: Sequence[str]) -> tuple[str, str]:
@@ -167,25 +204,36 @@ def _release(path: Path) -> tuple[int, ...]:
     return numbers(result.stdout.strip())
 
 
-def _pip(python: Path, arguments: Sequence[str]) -> None:
+def _pip(python: Path, arguments: Sequence[str]) -> list[str]:
     line = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _call([*line, *arguments], "target.pip")
+    return [*line, *arguments]
 
 
-def _call(line: Sequence[str], code: str) -> str:
-    """Runs a command; its output. Raises `code` with the last that it said."""
+def _call(line: Sequence[str], code: str, lock: int) -> None:
+    """Runs a command, which holds `lock` as well. Raises `code` with the last that it said.
+
+    Whatever ends this ends the command with all that it has started.
+    """
     variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     try:
-        result = subprocess.run(line, capture_output=True, text=True, env=variables, check=False)
+        process = subprocess.Popen(
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables,
+            start_new_session=True, pass_fds=[lock],
+        )  # fmt: skip
     except OSError as error:
         raise fail(code, f"{line[0]} cannot be run: {error.strerror}") from None
-    if result.returncode:
-        said = (result.stderr.strip() or result.stdout.strip()).splitlines()
+    with process:
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        said = (err.strip() or out.strip()).splitlines()
         faults = [text for text in said if text.lstrip().startswith("ERROR")] or said
         what = "pip install" if "pip" in line else "venv"
         message = f"{what} {' '.join(a for a in line[4:] if not a.startswith('-'))}".strip()
-        raise fail(code, f"{message}: status {result.returncode}", help="\n".join(faults[-3:]))
-    return result.stdout
+        raise fail(code, f"{message}: status {process.returncode}", help="; ".join(faults[-3:]))
 
 
 def _asked(target: Added) -> tuple[str, Added]:
