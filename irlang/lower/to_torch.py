@@ -45,7 +45,7 @@ def _spelt_out(row: Native) -> Native:
 
 TABLE = {name: _spelt_out(row) for name, row in with_words(_ROWS, WORDS, LAYER_WORDS).items()}
 
-# In forward mode a triangle that is not read has no slope, which reverse mode shares with the other.
+# In forward mode a triangle that is not read has no slope; reverse mode shares it with the other.
 FORWARD = {name: row for name, row in TABLE.items() if name != "cholesky"}
 
 _SLOPES = Slopes(
