@@ -16,6 +16,7 @@ from irlang.lower.torch_attention import ATTENTION
 from irlang.lower.torch_backward import BACKWARD
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
+from irlang.lower.torch_in_place import words as in_place
 from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_matrices import MATRICES
@@ -42,7 +43,8 @@ def _spelt_out(row: Native) -> Native:
     return replace(row, spelling=spelling, others=tuple(map(_spelt_out, row.others)))
 
 
-TABLE = {name: _spelt_out(row) for name, row in with_words(_ROWS, WORDS, LAYER_WORDS).items()}
+_ALL = with_words(_ROWS, WORDS, LAYER_WORDS, in_place(_ROWS))
+TABLE = {name: _spelt_out(row) for name, row in _ALL.items()}
 
 _SLOPES = Slopes(
     taken="[{slopes}] = torch.autograd.grad({loss}, [{wanted}], materialize_grads=True)",

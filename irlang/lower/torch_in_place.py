@@ -1,0 +1,418 @@
+"""PyTorch's further words that write where something is: methods that change a tensor, functions
+that are told where their result goes (`out=`), and parts of a tensor that are assigned.
+
+The tensor that is changed is a copy, so that the program means what it meant; what compiles it has
+to find that out, and a kernel writes to strides that it has not chosen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import filling
+from irlang.lower.spelling import exchanged, invoke
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+_HEAD = re.compile(r"([A-Za-z]+(?:\.\w+)*)\.(\w+)\(")
+
+
+def _is_call(text: str) -> bool:
+    """Whether a text is one call of a function, and nothing around it."""
+    head = _HEAD.match(text)
+    if head is None:
+        return False
+    depth = 1
+    for place in range(head.end(), len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if not depth:
+            return place == len(text) - 1
+    return False
+
+
+def _parts(call: Torch, text: str) -> tuple[str, Value, str] | None:
+    """The function that a text calls, its first operand, which is one of the call's, and what
+    stands behind that; None where it is no such call.
+    """
+    head = _HEAD.match(text)
+    if head is None or not _is_call(text):
+        return None
+    given = text[head.end() :]
+    for value in map(call.build.solid, call.values.values()):
+        rest = given.removeprefix(value.text)
+        if rest != given and rest[0] in ",)":
+            return head[0][:-1], value, rest.removeprefix(", ").removeprefix(")")
+    return None
+
+
+def _single(row: Native, call: Torch) -> Value | None:
+    """The result of a row that has one."""
+    found = row.rule(call)
+    if isinstance(found, Value):
+        return found
+    return found[0] if found is not None and len(found) == 1 else None
+
+
+# ---- methods that change a tensor
+
+_ANSWERS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
+_VIEWS = {"squeeze", "unsqueeze", "swapaxes", "transpose"}  # which change a shape alone
+
+
+def _changed(row: Native) -> Native:
+    """The method that is named as a function is, with an underscore. What answers gives 0 and 1
+    in the type of the tensor.
+    """
+
+    def rule(call: Torch) -> Value | None:
+        found = _single(row, call)
+        told = None if found is None else _parts(call, found.text)
+        if found is None or told is None:
+            return None
+        function, x, rest = told
+        name = function.rpartition(".")[2]
+        answers = name in _ANSWERS or name == "logical_not"
+        if x.shape != found.shape and name not in _VIEWS:
+            return None
+        if x.dtype != found.dtype and not answers:
+            return None
+        text = f"{call.build.inner(x)}.clone().{name}_({rest or ')'}"
+        return call.value(f"{text}.bool()" if answers and x.dtype != "bool" else text)
+
+    return Native("Tensor methods that change it", rule, constant=row.constant)
+
+
+def _activated(row: Native) -> Native:
+    """A function that may be told to change what it is given."""
+
+    def rule(call: Torch) -> Value | None:
+        found = _single(row, call)
+        told = None if found is None else _parts(call, found.text)
+        if told is None:
+            return None
+        function, x, rest = told
+        given = f", {rest[:-1]}" if rest else ""
+        return call.value(f"{function}({call.build.inner(x)}.clone(){given}, inplace=True)")
+
+    return Native(f"{row.spelling} with inplace", rule)
+
+
+def _arithmetic(name: str) -> Native:
+    """One operand after the other, of which numbers stay what they are."""
+
+    def rule(call: Torch) -> Value | None:
+        first, *others = call.values.values()
+        x = call.build.solid(first)
+        if x.shape != call.out.shape or not others:
+            return None
+        text = f"{call.build.inner(x)}.clone()"
+        for other in others:
+            text = f"{text}.{name}_({other.text})"
+        return call.value(text)
+
+    return Native(f"Tensor.{name}_", rule)
+
+
+_METHODS = (
+    "negate abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p sin "
+    "cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid equal not_equal less "
+    "less_equal greater greater_equal logical_and logical_or logical_xor logical_not lgamma "
+    "digamma erfc erfinv floor_divide divide modulo clip cumsum cumprod squeeze expand_dims "
+    "scatter_elements scatter_slices scatter_nd bit_and bit_or bit_xor bit_not bit_shift power "
+    "baddbmm gemm atan2 hypot copysign ldexp xlogy lerp frac exp2 log2 log10 sinc deg2rad rad2deg "
+    "gcd lcm round_to heaviside addcmul addcdiv nan_to_num logit multigammaln trilu"
+)
+_INPLACE = (
+    "relu elu selu celu leaky_relu silu mish hard_sigmoid hard_swish hard_tanh thresholded_relu"
+)
+_ARITHMETIC = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "add_n": "add", "multiply_n": "mul",
+}  # fmt: skip
+
+
+# ---- where a result goes
+
+_INTO = (
+    "negate abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p sin "
+    "cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid equal not_equal less "
+    "less_equal greater greater_equal logical_and logical_or logical_xor logical_not lgamma "
+    "digamma erfc erfinv ndtr maximum minimum where floor_divide divide modulo clip reduce_sum "
+    "reduce_mean reduce_max reduce_min reduce_prod argmax argmin reduce_all reduce_any "
+    "reduce_variance reduce_std reduce_logsumexp reduce_l1 reduce_l2 reduce_lp reduce_nansum "
+    "cumsum cumprod logcumsumexp gather take_along_axis concat stack bit_and bit_or bit_xor "
+    "bit_not bit_shift power kron cross inner matrix_norm cholesky inverse solve determinant "
+    "matrix_power triangular_solve baddbmm gemm matmul outer atan2 hypot fmax fmin copysign ldexp "
+    "xlogy xlog1py lerp signbit frac exp2 log2 log10 sinc entr deg2rad rad2deg gcd lcm round_to "
+    "gammainc gammaincc zeta heaviside addcmul addcdiv nan_to_num logit multigammaln polygamma "
+    "erfcx ndtri log_ndtr searchsorted bucketize differences bessel_i trilu softmax log_softmax "
+    "scatter_elements scatter_slices eye full arange linspace"
+)
+
+
+def _room(call: Torch, number: int = 0) -> str:
+    """A tensor of a result's type, whose axes lie in memory in another order where tensors do."""
+    info = call.outputs[number]
+    shape, rank = info.shape, len(info.shape)
+    dtype = call.build.dtype(info.dtype)
+    if not call.build.strided or rank < 2:
+        return invoke("torch.empty", shape, dtype=dtype)
+    made = invoke("torch.empty", tuple(reversed(shape)), dtype=dtype)
+    return f"{made}.permute({', '.join(map(str, reversed(range(rank))))})"
+
+
+def _into(row: Native) -> Native:
+    """A function that is told where its result goes, which autograd does not follow."""
+
+    def rule(call: Torch) -> Value | None:
+        found = None if call.build.sloped else _single(row, call)
+        if found is None or found.dtype != call.out.dtype or not _is_call(found.text):
+            return None
+        begun = re.sub(r", dtype=torch\.\w+$", "", found.text[:-1])  # which is that of the room
+        if call.get("axes", None) is not None and "dim=" not in begun:
+            axes = call.axes_said("axes", call.input("x").rank)  # which are to be said beside it
+            if len(axes) > 1 and "torch.prod" in begun:
+                return None
+            begun += f", dim={axes[0] if len(axes) == 1 else axes}"
+        return call.value(f"{begun}, out={_room(call)})")
+
+    return Native("functions with out=", rule)
+
+
+_PAIRS = "sort kth_value cummax cummin log_determinant"
+
+
+def _into_two(row: Native) -> Native:
+    """The same of two results."""
+
+    def rule(call: Torch) -> list[Value] | None:
+        found = None if call.build.sloped else row.rule(call)
+        if not isinstance(found, list) or len(found) != 2:
+            return None
+        _, _, text = call.build.lines.pop().partition(" = ")
+        for number, value in enumerate(found):
+            call.build.lines.append(f"{value.text} = {_room(call, number)}")
+        names = ", ".join(value.text for value in found)
+        call.build.lines.append(f"{text[:-1]}, out=({names}))")
+        return found
+
+    return Native("functions with out=", rule)
+
+
+# ---- parts that are assigned
+
+
+def _place(shape: Sequence[int], axis: int, text: str) -> str:
+    """A subscript at one axis."""
+    return ", ".join((*[":"] * axis, text)) if shape else "..."
+
+
+def _made(call: Torch, number: float | None = None) -> Value:
+    """A tensor for the result, of some number or of none in particular."""
+    text = _room(call)
+    if number is not None:
+        text = f"{text}.fill_({number})"
+    return call.build.once(text, call.out.shape, call.out.dtype, "y")
+
+
+def _filled(call: Torch, lines: Sequence[str], y: Value) -> Value:
+    call.build.lines += lines
+    return y
+
+
+def _joined(call: Torch) -> Value:
+    """Part after part."""
+    values = [call.build.solid(value) for value in call.family("xs")]
+    axis, y = call.axis("axis", values[0].rank), _made(call)
+    lines, first = [], 0
+    for value in values:
+        end = first + value.shape[axis]
+        place = _place(value.shape, axis, f"{first}:{end}")
+        lines.append(f"{y.text}[{place}] = {value.text}")
+        first = end
+    return _filled(call, lines, y)
+
+
+def _stacked(call: Torch) -> Value:
+    values = [call.build.solid(value) for value in call.family("xs")]
+    axis, y = call.axis("axis", len(call.out.shape)), _made(call)
+    pairs = enumerate(values)
+    return _filled(
+        call, [f"{y.text}.select({axis}, {n}).copy_({value.text})" for n, value in pairs], y
+    )
+
+
+def _padded(call: Torch) -> Value | None:
+    """Into the middle of a tensor of the number that is around it."""
+    x, before, after = call.input("x"), call["before"], call["after"]
+    below = any(amount < 0 for amount in (*before, *after))
+    number = float(filling(call))
+    if call["mode"] != "constant" or below or not x.rank or not math.isfinite(number):
+        return None
+    whole = call.out.kind != "real"
+    y = _made(call, int(number) if whole else number)
+    ends = zip(before, x.shape, strict=True)
+    place = ", ".join(f"{first}:{first + size}" for first, size in ends)
+    return _filled(call, [f"{y.text}[{place}] = {x.text}"], y)
+
+
+def _slices(call: Torch) -> Value | None:
+    """Any of them, as they are written to."""
+    x, update = call.input("x"), call.input("update")
+    if x.rank != update.rank or not x.rank:
+        return None
+    places = []
+    for first, step, size in zip(call["begin"], call["step"], update.shape, strict=True):
+        end = first + (size - 1) * step + 1 if size else first
+        places.append(f"{first}:{end}" + (f":{step}" if step != 1 else ""))
+    y = call.build.apart(x, "y")
+    return _filled(call, [f"{y.text}[{', '.join(places)}] = {update.text}"], y)
+
+
+def _diagonal(call: Torch) -> Value:
+    y = call.build.apart(call.input("x"), "y")
+    where = invoke("diagonal", call["offset"], -2, -1)
+    return _filled(call, [f"{y.text}.{where}.copy_({call.text('diagonal')})"], y)
+
+
+def _embedded(call: Torch) -> Value:
+    """On a diagonal of zeros."""
+    x, y = call.input("x"), _made(call, 0)
+    first, second = call.axes_said("axes", x.rank + 1)
+    where = invoke("diagonal", call["offset"], first, second)
+    return _filled(call, [f"{y.text}.{where}.copy_({x.text})"], y)
+
+
+def _band(call: Torch) -> Value:
+    x = call.input("x")
+    text = f"{call.build.inner(x)}.clone()"
+    text += f".tril_({call['upper']})" if call["upper"] >= 0 else ""
+    return call.value(text + (f".triu_({-call['lower']})" if call["lower"] >= 0 else ""))
+
+
+def _masked(call: Torch) -> Value | None:
+    """What holds a place where a condition holds gets one number."""
+    condition, a, b = (call.values[name] for name in ("condition", "a", "b"))
+    b = call.build.solid(b)
+    if a.shape or b.shape != call.out.shape or condition.literal is not None:
+        return None
+    return call.value(f"{call.build.inner(b)}.clone().masked_fill_({condition.text}, {a.text})")
+
+
+def _scattered(call: Torch) -> Value | None:
+    """From those that are told, one after the other, where the condition holds."""
+    condition, a, b = (call.build.solid(call.values[name]) for name in ("condition", "a", "b"))
+    if not call.out.shape == condition.shape == a.shape == b.shape or not a.rank:
+        return None
+    text = f"{call.build.inner(b)}.clone()"
+    picked = invoke("torch.masked_select", a, condition)
+    return call.value(f"{text}.masked_scatter_({condition.text}, {picked})")
+
+
+def _copied(view: Callable[[Torch, Value], str | None]) -> Callable[[Torch], Value | None]:
+    """Into a tensor, by a view of it; None where there is none."""
+
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        seen = view(call, x)
+        if seen is None:
+            return None
+        y = _made(call)
+        return _filled(call, [f"{y.text}{seen}.copy_({x.text})"], y)
+
+    return rule
+
+
+def _turned(call: Torch, _: Value) -> str | None:
+    order = tuple(call["order"])
+    back = tuple(order.index(axis) for axis in range(len(order)))
+    return f".permute({back})" if order else None
+
+
+def _reshaped(call: Torch) -> Value:
+    """Into a view that has the shape that was."""
+    x = call.input("x")
+    dtype = call.build.dtype(x.dtype)
+    y = call.build.once(
+        invoke("torch.empty", call.out.shape, dtype=dtype), call.out.shape, x.dtype, "y"
+    )
+    return _filled(call, [f"{y.text}.view({tuple(x.shape)}).copy_({x.text})"], y)
+
+
+def _reversed(call: Torch) -> Value | None:
+    """From the other end, element by element along one axis of few."""
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if len(axes) != 1 or not 1 <= x.shape[axes[0]] <= _FEW:
+        return None
+    (axis,), y, size = axes, _made(call), x.shape[axes[0]]
+    inner = call.build.inner(x)
+    lines = [
+        f"{y.text}.select({axis}, {n}).copy_({inner}.select({axis}, {size - 1 - n}))"
+        for n in range(size)
+    ]
+    return _filled(call, lines, y)
+
+
+def _rolled(call: Torch) -> Value | None:
+    """In two parts, along one axis."""
+    x = call.input("x")
+    axes, shifts = call.axes("axes", x.rank), tuple(call["shift"])
+    if len(axes) != 1 or not x.shape[axes[0]]:
+        return None
+    (axis,), size, y = axes, x.shape[axes[0]], _made(call)
+    by = shifts[0] % size
+    inner = call.build.inner(x)
+    lines = [
+        f"{y.text}.narrow({axis}, {to}, {many}).copy_({inner}.narrow({axis}, {source}, {many}))"
+        for to, source, many in ((by, 0, size - by), (0, size - by, by))
+        if many
+    ]
+    return _filled(call, lines, y)
+
+
+_FEW = 8  # elements that are written one after the other
+_ASSIGNED: dict[str, Native] = {
+    "concat": Native("y[...] = x", _joined),
+    "stack": Native("Tensor.copy_", _stacked),
+    "pad": Native("y[...] = x", _padded),
+    "slice_update": Native("y[...] = x", _slices),
+    "set_diagonal": Native("Tensor.copy_", _diagonal),
+    "diag_embed": Native("Tensor.copy_", _embedded),
+    "band_part": Native("Tensor.tril_, Tensor.triu_", _band),
+    "broadcast_to": Native("Tensor.copy_", _copied(lambda _call, _x: "")),
+    "cast": Native("Tensor.copy_", _copied(lambda _call, _x: "")),
+    "transpose": Native("Tensor.copy_", _copied(_turned)),
+    "reshape": Native("Tensor.copy_", _reshaped),
+    "reverse": Native("Tensor.copy_", _reversed),
+    "roll": Native("Tensor.copy_", _rolled),
+}
+
+
+def words(rows: Mapping[str, Native]) -> dict[str, tuple[Native, ...]]:
+    """The words that write where something is, made of the usual rows."""
+    found: dict[str, list[Native]] = {}
+
+    def more(name: str, word: Native) -> None:
+        found.setdefault(name, []).append(replace(word, since=(2,)))
+
+    for name in _METHODS.split():
+        more(name, _changed(rows[name]))
+    for name, method in _ARITHMETIC.items():
+        more(name, _arithmetic(method))
+    for name in _INPLACE.split():
+        more(name, _activated(rows[name]))
+    more("transpose", _changed(exchanged("torch.swapaxes", "torch.movedim")))
+    more("where", Native("Tensor.masked_fill_", _masked))
+    more("where", Native("Tensor.masked_scatter_", _scattered, eager=True))
+    for name, word in _ASSIGNED.items():
+        more(name, word)
+    for name in _INTO.split():
+        more(name, _into(rows[name]))
+    for name in _PAIRS.split():
+        more(name, _into_two(rows[name]))
+    return {name: tuple(given) for name, given in found.items()}
