@@ -13,8 +13,10 @@ from irlang.lower.jax_layers import LAYERS
 from irlang.lower.jax_matrices import MATRICES
 from irlang.lower.jax_numeric import NUMERIC
 from irlang.lower.jax_ops import ELEMENTS
+from irlang.lower.jax_places import PLACES
 from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
+from irlang.lower.jax_words import WORDS
 from irlang.lower.python_program import Layout
 from irlang.lower.selections import JAX_SELECTIONS
 from irlang.lower.spectra import JAX_SIGNALS
@@ -26,7 +28,7 @@ _ROWS: dict[str, Native] = {
     **JAX_SELECTIONS,
     **CHANCE,
 }  # fmt: skip
-TABLE = with_words(_ROWS, LAX, LAX_SHAPES)
+TABLE = with_words(_ROWS, WORDS, PLACES, LAX, LAX_SHAPES)
 
 # What flows back to values inside of a function, which JAX differentiates as a whole.
 TAPPED = '''
