@@ -15,6 +15,7 @@ from irlang.lower.spelling import with_words
 from irlang.lower.torch_attention import ATTENTION
 from irlang.lower.torch_backward import BACKWARD
 from irlang.lower.torch_creation import CREATION
+from irlang.lower.torch_further import WORDS as FURTHER
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_in_place import words as in_place
 from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
@@ -28,6 +29,7 @@ from irlang.lower.torch_quantization import QUANTIZATION
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 from irlang.lower.torch_statistics import STATISTICS
+from irlang.lower.torch_strided import WORDS as STRIDED
 from irlang.lower.torch_words import WORDS
 
 _ROWS: dict[str, Native] = {
@@ -43,7 +45,7 @@ def _spelt_out(row: Native) -> Native:
     return replace(row, spelling=spelling, others=tuple(map(_spelt_out, row.others)))
 
 
-_ALL = with_words(_ROWS, WORDS, LAYER_WORDS, in_place(_ROWS))
+_ALL = with_words(_ROWS, WORDS, LAYER_WORDS, in_place(_ROWS), FURTHER, STRIDED)
 TABLE = {name: _spelt_out(row) for name, row in _ALL.items()}
 
 _SLOPES = Slopes(
