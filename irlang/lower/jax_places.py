@@ -82,7 +82,7 @@ def _elements(call: Jax) -> str | None:
 def _every_place(call: Jax) -> str | None:
     """Of each element all of its places, of which one is told."""
     x, ids = call.input("x"), call.input("ids")
-    if not x.rank:
+    if not x.rank or ids.rank != x.rank:
         return None
     axis = call.axis("axis", x.rank)
     places = []

@@ -178,7 +178,7 @@ def _as_matrix(more: int) -> Native:
         x = call.input("x")
         if x.rank + more != 2 or call.axes("axes", 2) != (0, 1):
             return None
-        return call.value(invoke("jnp.diag", x, call["offset"] or None))
+        return call.value(invoke("jnp.diag", x, call["offset"]))
 
     return Native("jnp.diag", rule)
 
@@ -293,12 +293,13 @@ def _conv_last(call: Jax) -> Value | None:
 
 
 def _patches(call: Jax) -> Value | None:
-    x, frame = call.input("x"), windows(call)
-    if call.out.kind != "real" or not 1 <= frame.rank <= 3 or not x.shape[1]:
+    x = call.input("x")
+    if call.out.kind != "real" or not 3 <= x.rank <= 5 or not x.shape[1]:
         return None
+    pairs = list(zip(map(int, call["before"]), map(int, call["after"]), strict=True))
     text = invoke(
-        "jax.lax.conv_general_dilated_patches", x, frame.window, frame.stride, _pairs(frame),
-        rhs_dilation=frame.dilation,
+        "jax.lax.conv_general_dilated_patches", x, tuple(call["window"]), tuple(call["stride"]),
+        str(pairs), rhs_dilation=tuple(call["dilation"]),
     )  # fmt: skip
     n, rows, _ = call.out.shape
     found = Value(text, (n, rows, *call["O"]), x.dtype)

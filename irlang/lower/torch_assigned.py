@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irlang.lower.call import Call, Native
+from irlang.lower.call import Call, Native, Rule
 from irlang.lower.legalise import filling
 from irlang.lower.spelling import invoke, text_of
 from irlang.lower.torch_builder import TorchBuilder
@@ -29,7 +29,7 @@ def _place(shape: Sequence[int], axis: int, text: str) -> str:
     return ", ".join((*[":"] * axis, text)) if shape else "..."
 
 
-def valid(rule: Callable[[Torch], Value | None]) -> Callable[[Torch], Value | None]:
+def valid(rule: Rule) -> Rule:
     """Of valid calls alone: what is copied or assigned is broadcast, and would make of others
     another program.
     """

@@ -110,8 +110,10 @@ def _matrix_norm(call: Torch) -> Value | None:
 
 def _flipped(call: Torch) -> Value | None:
     x = call.input("x")
-    function = {(0,): "torch.flipud", (1,): "torch.fliplr"}.get(call.axes("axes", x.rank))
-    return call.value(invoke(function, x)) if function is not None else None
+    axes = call.axes("axes", x.rank)
+    if axes not in ((0,), (1,)):
+        return None
+    return call.value(invoke("torch.fliplr" if axes[0] else "torch.flipud", x))
 
 
 def _trapezoid(call: Torch) -> Value:
