@@ -45,7 +45,7 @@ def _rescaled(scale: bool) -> Native:
         if number.literal is None or x.literal is not None or call.out.kind != "real":
             return None
         told = float(number.literal)
-        options = {"scale": told} if scale else {"scale": 1.0, "offset": told}
+        options: dict[str, Any] = {"scale": told} if scale else {"scale": 1.0, "offset": told}
         return call.value(layer(call, "Rescaling", x, **options)) if x.rank else None
 
     return _word("keras.layers.Rescaling", rule)
