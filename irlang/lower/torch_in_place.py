@@ -92,8 +92,8 @@ def _activated(row: Native) -> Native:
     def rule(call: Torch) -> Value | None:
         found = _single(row, call)
         told = None if found is None else _parts(call, found.text)
-        if told is None:
-            return None
+        if told is None or (call.build.sloped and call.get("alpha", 0) < 0):
+            return None  # of a slope below 0 it is documented not to be differentiated in place
         function, x, rest = told
         given = f", {rest[:-1]}" if rest else ""
         return call.value(f"{function}({call.build.inner(x)}.clone(){given}, inplace=True)")
