@@ -244,6 +244,8 @@ def _convolution(call: Torch) -> Value | None:
     frame = windows(call)
     if not 1 <= frame.rank <= 3 or not frame.symmetric:
         return None
+    if {len(frame.stride), len(frame.dilation), len(frame.before)} != {frame.rank}:
+        return None  # of an invalid call: here ones are always said
     bias = call.text("b")
     given = (list(frame.stride), list(frame.before), list(frame.dilation), False)
     none = [0] * frame.rank
