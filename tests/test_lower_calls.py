@@ -52,6 +52,7 @@ DEFECTS = {
         ("keras:tensorflow", dtype): {
             *("sparsemax", "rot90", "depthwise_conv", "map_coordinates", "gaussian_blur"),
             "saturate_cast",
+            "kth_value",  # a partition makes numbers i32
         }
         for dtype in ("f32", "bf16")
     },
@@ -59,7 +60,7 @@ DEFECTS = {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention", "round_to"),
         *("log_add_exp", "quantile", "nanquantile", "rot90", "attention", "map_coordinates"),
         # of images that are moved, places are of f32; a blur takes rows for columns
-        *("affine_transform", "gaussian_blur"),
+        *("affine_transform", "gaussian_blur", "kth_value"),
     },
     ("keras:torch", "f32"): {
         "sparsemax",
@@ -73,6 +74,8 @@ DEFECTS = {
         "weighted_average",  # takes weights of the last axis alone
         "gaussian_blur",  # the padding of rows serves columns
         "reduce_ptp",  # keeps no axes where it reduces all
+        "kth_value",
+        "sobel_edges",  # pads by zeros
     },
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},

@@ -195,6 +195,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "inner": dict.fromkeys(
             _NUMBERS, "jnp.inner as numpy.inner: with a number it is multiplied"
         ),
+        "matmul": dict.fromkeys(_FACTORS, "jnp.matmul as numpy.matmul: one axis may be all"),
         "searchsorted": {"x.rank": "jnp.searchsorted: v is an array of any shape"},
         "embedding": {"table.rank": "jnp.take as numpy.take: an array of any rank"},
         "pad": {"reach": "jnp.pad as numpy.pad: what is reflected is reflected again"},

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras, quoted, weighted
+from irlang.lower.keras_call import KERAS_3, Keras, made, quoted, weighted
 from irlang.lower.value import Value
 
 # Where the gates of Keras stand in the definitions.
@@ -119,7 +119,9 @@ def _unusual(call: Keras, kind: str) -> bool:
     return call.has("p") or call["input_forget"] or not alike
 
 
-def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
+def _recurrent(kind: str, names: tuple[str, ...], wrapped: bool = False) -> Native:
+    """wrapped: a cell, in the layer that goes through sequences of any cell."""
+
     def rule(call: Keras) -> list[Value] | None:
         activations = _activations(call, kind)
         if activations is None or _unusual(call, kind):
@@ -134,12 +136,13 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
         inner = x if first else build.transpose(x, (1, 0, 2))
         n, length, _ = inner.shape
         units = call.outputs[1].shape[1]
-        options = {**activations, "use_bias": None if has_bias else False}
+        cell = {**activations, "use_bias": None if has_bias else False}
         if kind == "GRU" and (not call["reset_after"] or call.build.version == 2):
-            options["reset_after"] = call["reset_after"]
-        options |= {
+            cell["reset_after"] = call["reset_after"]
+        cell |= _begun(call)
+        options: dict[str, Any] = {
             "return_sequences": True, "return_state": True,
-            "go_backwards": call["reverse"] or None, **_begun(call),
+            "go_backwards": call["reverse"] or None,
         }  # fmt: skip
         if on_theano and length > 1:  # it says itself that it unrolls no single step
             options["unroll"] = True
@@ -153,7 +156,12 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
         states = _states(call, names, (n, units))
         if states:
             extra.append(f"initial_state=[{states}]")
-        text = weighted(call, kind, weights, inner, called=", ".join(extra), units=units, **options)
+        if wrapped:
+            options["cell"] = made(call, f"{kind}Cell", units=units, **cell)
+        else:
+            options = {"units": units, **cell, **options}
+        name = "RNN" if wrapped else kind
+        text = weighted(call, name, weights, inner, called=", ".join(extra), **options)
         results = build.several(text, *call.node.outputs)
         y = Value(results[0], (n, length, units), call.out.dtype)
         if call["reverse"]:
@@ -162,7 +170,10 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
         pairs = zip(results[1:], call.outputs[1:], strict=True)
         return [y, *(Value(name, info.shape, info.dtype) for name, info in pairs)]
 
-    return Native(f"keras.layers.{kind}", rule)
+    if wrapped:
+        return Native(f"keras.layers.RNN of {kind}Cell", rule, since=KERAS_3)
+    other = _recurrent(kind, names, wrapped=True)
+    return Native(f"keras.layers.{kind}", rule, others=(other,))
 
 
 def _image_kernel(call: Keras, name: str) -> Value:

@@ -142,7 +142,10 @@ _UNCONVERTED = (
 )
 # A function, or an argument of one, that came later.
 _LATER = r"module '\S+' has no attribute|got an unexpected keyword argument"
-_NO_JAX_FUNCTION = r"module 'jax\S*' has no attribute|does not accept dtype"
+_NO_JAX_FUNCTION = (
+    r"module 'jax\S*' has no attribute|does not accept dtype"
+    "|gradients are only implemented if unique_indices"
+)
 ROWS = {
     row.name: row
     for row in (

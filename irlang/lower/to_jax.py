@@ -7,23 +7,29 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import JAX as CHANCE
 from irlang.lower.jax_creation import CREATION
+from irlang.lower.jax_lax import WORDS as LAX
+from irlang.lower.jax_lax_shapes import WORDS as LAX_SHAPES
 from irlang.lower.jax_layers import LAYERS
 from irlang.lower.jax_matrices import MATRICES
 from irlang.lower.jax_numeric import NUMERIC
 from irlang.lower.jax_ops import ELEMENTS
+from irlang.lower.jax_places import PLACES
 from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
+from irlang.lower.jax_words import WORDS
 from irlang.lower.python_program import Layout
 from irlang.lower.selections import JAX_SELECTIONS
 from irlang.lower.spectra import JAX_SIGNALS
+from irlang.lower.spelling import with_words
 from irlang.lower.transforms import jax_transformed
 
-TABLE: dict[str, Native] = {
+_ROWS: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **LAYERS, **CREATION, **MATRICES, **NUMERIC, **STATISTICS,
     **JAX_SIGNALS,
     **JAX_SELECTIONS,
     **CHANCE,
 }  # fmt: skip
+TABLE = with_words(_ROWS, WORDS, PLACES, LAX, LAX_SHAPES)
 
 # What flows back to values inside of a function, which JAX differentiates as a whole.
 TAPPED = '''

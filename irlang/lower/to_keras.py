@@ -9,6 +9,7 @@ from irlang.lower.chance import KERAS as CHANCE
 from irlang.lower.keras_attention import ATTENTION
 from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_creation import CREATION
+from irlang.lower.keras_further import WORDS as FURTHER
 from irlang.lower.keras_layers import LAYERS
 from irlang.lower.keras_losses import LOSSES
 from irlang.lower.keras_losses import WORDS as LOSS_WORDS
@@ -32,13 +33,13 @@ _ROWS: dict[str, Native] = {
     **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS, **ATTENTION,
     **KERAS_SIGNALS, **KERAS_SELECTIONS, **CHANCE,
 }  # fmt: skip
-TABLE = with_words(_ROWS, WORDS, LOSS_WORDS)
+TABLE = with_words(_ROWS, WORDS, LOSS_WORDS, FURTHER)
 
 _APPLIED = '''
 def applied(layer, weights, *inputs, **options):
     """What a layer gives with these weights."""
     if not layer.built:
-        layer.build(inputs[0].shape)
+        layer.build(tuple(inputs[0].shape))
     for own, weight in zip(layer.weights, weights):
         if tuple(own.shape) != tuple(weight.shape):  # as `set_weights` does
             raise ValueError(f"a weight of shape {own.shape}, not {weight.shape}")

@@ -15,7 +15,9 @@ from irlang.lower.spelling import with_words
 from irlang.lower.torch_attention import ATTENTION
 from irlang.lower.torch_backward import BACKWARD
 from irlang.lower.torch_creation import CREATION
+from irlang.lower.torch_further import WORDS as FURTHER
 from irlang.lower.torch_images import IMAGES
+from irlang.lower.torch_in_place import words as in_place
 from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_matrices import MATRICES
@@ -27,6 +29,7 @@ from irlang.lower.torch_quantization import QUANTIZATION
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 from irlang.lower.torch_statistics import STATISTICS
+from irlang.lower.torch_strided import WORDS as STRIDED
 from irlang.lower.torch_words import WORDS
 from irlang.lower.transforms import torch_transformed
 
@@ -43,7 +46,8 @@ def _spelt_out(row: Native) -> Native:
     return replace(row, spelling=spelling, others=tuple(map(_spelt_out, row.others)))
 
 
-TABLE = {name: _spelt_out(row) for name, row in with_words(_ROWS, WORDS, LAYER_WORDS).items()}
+_ALL = with_words(_ROWS, WORDS, LAYER_WORDS, in_place(_ROWS), FURTHER, STRIDED)
+TABLE = {name: _spelt_out(row) for name, row in _ALL.items()}
 
 # In forward mode a triangle that is not read has no slope; reverse mode shares it with the other.
 FORWARD = {name: row for name, row in TABLE.items() if name != "cholesky"}
