@@ -14,6 +14,7 @@ from irlang.lower.spelling import with_words
 from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_derivatives import DERIVATIVE_WORDS, DERIVATIVES
+from irlang.lower.tf_elements import ROWS_BY_PLACES
 from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
 from irlang.lower.tf_kernels import KERNELS
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
@@ -48,6 +49,7 @@ _ROWS: dict[str, Native] = {
     **QUANTIZATION,
     **RANGED,
     **ROWS,
+    **ROWS_BY_PLACES,
     **BACKWARD,
     **DERIVATIVES,
     **TF_SPARSE,
