@@ -1,5 +1,5 @@
-"""How TensorFlow spells elements that are said by their places, rows one behind the other, sequences,
-and several diagonals at a time.
+"""How TensorFlow spells elements that are said by their places, rows one behind the other,
+sequences, and several diagonals at a time.
 """
 
 from __future__ import annotations
@@ -172,8 +172,10 @@ def _ends(call: Tf) -> dict[str, Any]:
 def _number(call: Tf) -> str | None:
     dtype = call.out.dtype
     number = float(call["value"])
+    if dtype in _PLACES and not number.is_integer():
+        return None
     if dtype in _PLACES:
-        return f"tf.constant({int(number)}, {call.build.dtype(dtype)})" if number.is_integer() else None
+        return f"tf.constant({int(number)}, {call.build.dtype(dtype)})"
     shown = repr(number) if abs(number) < float("inf") else f'float("{number}")'
     return f"tf.constant({shown}, {call.build.dtype(dtype)})"
 
@@ -186,26 +188,27 @@ def _parts(call: Tf, kernel: str) -> Value | None:
     return call.build.reshape(found, call.out.shape) if call["lower"] == call["upper"] else found
 
 
-def _lone(call: Tf, diagonals: Value) -> Value:
-    """Diagonals, of which one that is alone has no axis for which it is."""
-    if call["lower"] != call["upper"] or diagonals.rank < 2 or diagonals.shape[-2] != 1:
+def _lone(call: Tf, diagonals: Value) -> Value | None:
+    """Diagonals, of which one that is alone has no axis for which it is; None where it has more."""
+    if call["lower"] != call["upper"]:
         return diagonals
+    if diagonals.rank < 2 or diagonals.shape[-2] != 1:
+        return None
     return call.build.reshape(diagonals, (*diagonals.shape[:-2], *diagonals.shape[-1:]))
 
 
 def _whole(call: Tf, kernel: str) -> Value | None:
-    number, x = _number(call), call.input("x")
-    if number is None or x.dtype not in NUMBERS:
+    number, x = _number(call), _lone(call, call.input("x"))
+    if number is None or x is None or x.dtype not in NUMBERS:
         return None
     given = {"num_rows": call["rows"], "num_cols": call["columns"], "padding_value": number}
-    return call.value(invoke(kernel, diagonal=_lone(call, x), **_ends(call), **given))
+    return call.value(invoke(kernel, diagonal=x, **_ends(call), **given))
 
 
 def _set(call: Tf, kernel: str) -> Value | None:
-    x, diagonals = call.input("x"), call.input("diagonals")
-    if x.dtype not in NUMBERS:
+    x, diagonals = call.input("x"), _lone(call, call.input("diagonals"))
+    if x.dtype not in NUMBERS or diagonals is None:
         return None
-    diagonals = _lone(call, diagonals)
     return call.value(invoke(kernel, input=x, diagonal=diagonals, **_ends(call)))
 
 
@@ -218,9 +221,7 @@ ROWS_BY_PLACES: dict[str, Native] = {
     "set_size": raw("SetSize", _distinct, eager=True),
     "ragged_to_sparse": raw("RaggedTensorToSparse", _to_sparse),
     "ragged_gather": raw("RaggedGather", _gathered, eager=True),
-    "is_ascending": Native(
-        "tf.math.is_non_decreasing, tf.math.is_strictly_increasing", _ascending
-    ),
+    "is_ascending": Native("tf.math.is_non_decreasing, tf.math.is_strictly_increasing", _ascending),
     "invert_permutation": word("tf.math.invert_permutation", _inverse),
     "axis_map": raw("DataFormatDimMap", _mapped),
     "axis_permute": raw("DataFormatVecPermute", _permuted),
