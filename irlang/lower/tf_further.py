@@ -379,7 +379,7 @@ def _scaled(call: Tf, kernel: str) -> Value | None:
 
 def _projected(call: Tf, kernel: str) -> Value | None:
     x, transform = call.input("x"), call.input("transform")
-    if x.dtype != "f32" or x.rank != _IMAGE:
+    if x.dtype != "f32" or x.rank != _IMAGE or 0 in x.shape:
         return None
     zeros = f"tf.zeros([{transform.shape[0] if transform.shape else 0}, 2])"
     whole = f"tf.concat([{transform.text}, {zeros}], 1)"  # no perspective
