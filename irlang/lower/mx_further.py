@@ -33,7 +33,7 @@ def _plain(function: str, **attributes: str) -> Native:
 def _density(name: str, *parameters: str) -> Native:
     def rule(call: Mx) -> Value | None:
         values = [call.input(key) for key in ("x", *parameters)]
-        if not all(value.rank and all(value.shape) for value in values):
+        if values[0].rank != 2 or not all(value.rank and all(value.shape) for value in values):
             return None
         return call.value(called(f"random_pdf_{name}", *values, is_log=call["logarithm"]))
 
@@ -179,7 +179,12 @@ def _first(call: Mx) -> Value | None:
 def _window(call: Mx) -> Value | None:
     """Of images, whose channels come second."""
     x, before, after = call.input("x"), tuple(call["before"]), tuple(call["after"])
-    if x.rank != 4 or any((*before[:2], *after[:2])) or 0 in (*x.shape, *call.out.shape):
+    if (
+        x.rank != 4
+        or x.dtype != "f32"
+        or any((*before[:2], *after[:2]))
+        or 0 in (*x.shape, *call.out.shape)
+    ):
         return None
     options = {"num_args": 1, "offset": before[2:], "h_w": tuple(call.out.shape[2:])}
     return call.value(called("Crop", x, **options))
@@ -226,7 +231,8 @@ def _output(function: str) -> Native:
         if function == "SoftmaxOutput" and call.axis("axis", 2) != 1:
             return None
         flat = function in ("SoftmaxOutput", "SVMOutput")
-        labels = f"mx.np.zeros({x.shape[:1] if flat else x.shape})"
+        shape, dtype = x.shape[:1] if flat else x.shape, call.build.dtype(x.dtype)
+        labels = f"mx.np.zeros({shape}, dtype={dtype})"
         return call.value(called(function, x, labels))
 
     return row(function, rule, constant=("x",))
@@ -243,42 +249,12 @@ def _sign(call: Mx) -> Value | None:
 
 
 def _flipped(call: Mx) -> Value | None:
-    """Of images whose channels come last."""
+    """Of one image, whose channels come last."""
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
-    if x.rank not in (3, 4) or 0 in x.shape:
+    if x.rank != 3 or 0 in x.shape:
         return None
-    name = {(x.rank - 3,): "flip_top_bottom", (x.rank - 2,): "flip_left_right"}.get(axes)
+    name = {(0,): "flip_top_bottom", (1,): "flip_left_right"}.get(call.axes("axes", 3))
     return call.value(called(f"image.{name}", x)) if name else None
-
-
-def _elder_norm(call: Mx) -> Value | None:
-    """Channels come second."""
-    x = call.input("x")
-    if x.rank < 2 or call.axis("axis", x.rank) != 1 or x.dtype != "f32" or 0 in x.shape:
-        return None
-    build, count = call.build, x.shape[1]
-    given = [
-        call.input(name) if call.has(name) else build.expand(build.scalar(number, "f32"), (count,))
-        for name, number in (("scale", 1.0), ("bias", 0.0))
-    ]
-    if call["eps"] <= 0:
-        return None
-    options = {"eps": float(call["eps"]), "fix_gamma": False, "use_global_stats": True}
-    values = [build.receiver(v) for v in (x, *given, call.input("mean"), call.input("var"))]
-    return call.value(called("BatchNorm_v1", *values, **options))
-
-
-def _logistic(call: Mx) -> Value | None:
-    x, target = call.input("prediction"), call.input("target")
-    if call["reduction"] != "mean" or not x.rank or 0 in x.shape or x.dtype not in WIDE:
-        return None
-    if target.dtype != x.dtype:
-        return None
-    loss = invoke("mx.gluon.loss.LogisticLoss", label_format=quoted("signed"))
-    given = ", ".join(f"{call.build.receiver(v)}.as_nd_ndarray()" for v in (x, target))
-    text = f"{loss}.hybrid_forward(mx.nd, {given}).as_np_ndarray()"
-    return call.value(invoke("mx.np.mean", text))
 
 
 def _split(name: str, axis: int) -> Native:
@@ -347,7 +323,5 @@ FURTHER: dict[str, Native | tuple[Native, ...]] = {
     ),
     "sign": row("contrib.sign_ste", _sign, constant=("x",)),
     "reverse": Native("mx.nd.image.flip_left_right, mx.nd.image.flip_top_bottom", _flipped),
-    "batch_norm": row("BatchNorm_v1", _elder_norm, constant=("mean", "var")),
-    "soft_margin": Native("mx.gluon.loss.LogisticLoss", _logistic),
     "split": (_split("mx.np.vsplit", 0), _split("mx.np.hsplit", 1)),
 }
