@@ -215,7 +215,7 @@ def _set(call: Tf, kernel: str) -> Value | None:
 _SEGMENTED = (2, 5)  # the release that has the public function
 ROWS_BY_PLACES: dict[str, Native] = {
     "sparse_reorder": raw("SparseReorder", _reorder),
-    "sparse_concat": raw("SparseConcat", _joined),
+    "sparse_concat": raw("SparseConcat", _joined, constant=("a", "b")),
     "sparse_bincount": raw("SparseBincount", _counted),
     "sparse_fill_gradient": raw("SparseFillEmptyRowsGrad", _filled, constant=("g",)),
     "set_size": raw("SetSize", _distinct, eager=True),
@@ -225,7 +225,7 @@ ROWS_BY_PLACES: dict[str, Native] = {
     "invert_permutation": word("tf.math.invert_permutation", _inverse),
     "axis_map": raw("DataFormatDimMap", _mapped),
     "axis_permute": raw("DataFormatVecPermute", _permuted),
-    "list_difference": raw("ListDiff", _difference, eager=True),
+    "list_difference": raw("ListDiff", _difference, eager=True, constant=("x",)),
     "isotonic_regression": Native(
         "tf.nn.isotonic_regression",
         lambda call: _isotonic(call, "tf.nn.isotonic_regression"),
