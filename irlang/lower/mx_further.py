@@ -251,7 +251,7 @@ def _sign(call: Mx) -> Value | None:
 def _flipped(call: Mx) -> Value | None:
     """Of one image, whose channels come last."""
     x = call.input("x")
-    if x.rank != 3 or 0 in x.shape:
+    if x.rank != 3 or 0 in x.shape or x.shape[2] not in (1, 3):
         return None
     name = {(0,): "flip_top_bottom", (1,): "flip_left_right"}.get(call.axes("axes", 3))
     return call.value(called(f"image.{name}", x)) if name else None

@@ -212,7 +212,6 @@ def _set(call: Tf, kernel: str) -> Value | None:
     return call.value(invoke(kernel, input=x, diagonal=diagonals, **_ends(call)))
 
 
-_SEGMENTED = (2, 5)  # the release that has the public function
 ROWS_BY_PLACES: dict[str, Native] = {
     "sparse_reorder": raw("SparseReorder", _reorder),
     "sparse_concat": raw("SparseConcat", _joined, constant=("a", "b")),
@@ -226,11 +225,7 @@ ROWS_BY_PLACES: dict[str, Native] = {
     "axis_map": raw("DataFormatDimMap", _mapped),
     "axis_permute": raw("DataFormatVecPermute", _permuted),
     "list_difference": raw("ListDiff", _difference, eager=True, constant=("x",)),
-    "isotonic_regression": Native(
-        "tf.nn.isotonic_regression",
-        lambda call: _isotonic(call, "tf.nn.isotonic_regression"),
-        since=_SEGMENTED,
-    ),
+    "isotonic_regression": word("tf.nn.isotonic_regression", _isotonic),
     "matrix_diagonals": raw("MatrixDiagPartV3", _parts),
     "diagonals_matrix": raw("MatrixDiagV3", _whole),
     "set_diagonals": raw("MatrixSetDiagV3", _set),

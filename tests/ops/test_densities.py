@@ -40,7 +40,13 @@ def test_densities(data: st.DataObject, rows: int, logarithm: bool) -> None:
     held("normal_density", lambda v, m, s: NormalDist(m, s).pdf(v), near, mean=place,
          deviation=first)  # fmt: skip
     inner = place[:, None] + np.array([[0.25, 0.75]]) * first[:, None]
-    held("uniform_density", lambda _, l, h: 1 / (h - l), inner, low=place, high=place + first)
+    held(
+        "uniform_density",
+        lambda _, low, high: 1 / (high - low),
+        inner,
+        low=place,
+        high=place + first,
+    )
     positive = above(data, rows, 2)
     held("exponential_density", lambda v, r: r * math.exp(-r * v), positive, rate=first)
     held("gamma_density", lambda v, a, r: r**a * v ** (a - 1) * math.exp(-r * v) / math.gamma(a),

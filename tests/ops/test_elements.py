@@ -1,7 +1,8 @@
-"""Elements by their places, rows one behind the other, permutations and diagonals, against loops."""
+"""Elements by their places, rows one behind the other, permutations, diagonals: against loops."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_what_flows_back_through_a_filling(data: st.DataObject, many: int, out: 
 def test_rows(data: st.DataObject, lengths: list[int]) -> None:
     splits = np.cumsum([0, *lengths]).astype(np.int64)
     x = data.draw(reals((int(splits[-1]),)))
-    rows = [x[a:b] for a, b in zip(splits, splits[1:], strict=False)]
+    rows = [x[a:b] for a, b in pairwise(splits)]
     at = [(r, i) for r, row in enumerate(rows) for i in range(len(row))]
     wanted = [
         np.array(at, np.int64).reshape(-1, 2), x,
@@ -98,7 +99,7 @@ def test_rows(data: st.DataObject, lengths: list[int]) -> None:
 @few
 def test_order(data: st.DataObject, n: int, strict: bool) -> None:
     x = data.draw(integers((n,), np.int32, 0, 3))
-    pairs = list(zip(x, x[1:], strict=False))
+    pairs = list(pairwise(x))
     right = all(a < b if strict else a <= b for a, b in pairs)
     agrees("is_ascending", {"x": x}, np.array(right), strict=strict)
     if n % 2 == 0:
