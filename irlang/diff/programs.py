@@ -43,9 +43,7 @@ _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
 _TURNS = 4  # of programs at edges, in two of which all that go by elements have them in pairs
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
-_EXACT = (
-    5  # and one in so many without: no order of a sum of a few products of these rounds anything
-)
+_EXACT = 5  # and one in so many without: no order of a sum of a few products of these rounds anything
 
 
 Able: TypeAlias = Callable[[Case], bool]
