@@ -253,7 +253,8 @@ def _flipped(call: Mx) -> Value | None:
     x = call.input("x")
     if x.rank != 3 or 0 in x.shape or x.shape[2] not in (1, 3):
         return None
-    name = {(0,): "flip_top_bottom", (1,): "flip_left_right"}.get(call.axes("axes", 3))
+    names: dict[tuple[int, ...], str] = {(0,): "flip_top_bottom", (1,): "flip_left_right"}
+    name = names.get(call.axes("axes", 3))
     return call.value(called(f"image.{name}", x)) if name else None
 
 

@@ -36,8 +36,9 @@ def _unique(call: Onnx) -> Sequence[Value] | None:
 def _range(call: Onnx) -> Value | None:
     """Start, limit and step in the type of the result, which is to hold them."""
     to, bounds = call.out.dtype, [float(call[name]) for name in ("start", "stop", "step")]
-    kind = {"f32": np.float32, "f64": np.float64}.get(to)
-    if kind is None or any(float(kind(bound)) != bound for bound in bounds):
+    if to not in ("f32", "f64"):
+        return None
+    if to == "f32" and any(float(np.float32(bound)) != bound for bound in bounds):
         return None
     given = [call.build.constant(np.asarray(bound), to).text for bound in bounds]
     return call.build.contributed("Range", given, [call.out])[0]

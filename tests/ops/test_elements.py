@@ -43,7 +43,7 @@ def test_joined(data: st.DataObject, axis: int, sizes: tuple[int, ...]) -> None:
     joined = np.concatenate(dense, axis)
     there = np.argwhere(~np.isnan(joined)).astype(np.int64)
     inputs = {"a_ids": ids[0], "a": values[0], "b_ids": ids[1], "b": values[1]}
-    options = {"a_shape": shapes[0], "b_shape": shapes[1], "axis": axis}
+    options: dict[str, Any] = {"a_shape": shapes[0], "b_shape": shapes[1], "axis": axis}
     agrees("sparse_concat", inputs, [there, joined[tuple(there.T)]], **options)
 
 
@@ -165,7 +165,7 @@ def test_several_diagonals(data: st.DataObject, m: int, n: int, above: str, belo
         for i in range(len(diagonal)):
             place = i + max(0, -o), i + max(0, o)
             other[place], mask[place] = given[k, first + i], True
-    options = {"lower": lower, "upper": upper, "above": above, "below": below}
+    options: dict[str, Any] = {"lower": lower, "upper": upper, "above": above, "below": below}
     agrees("matrix_diagonals", {"x": x}, np.stack(rows), value=0.25, **options)
     agrees("set_diagonals", {"x": x, "diagonals": given}, other, **options)
     agrees("diagonals_matrix", {"x": given}, np.where(mask, other, 0.5), value=0.5, rows=m,
