@@ -41,7 +41,7 @@ TWICE = (
 # others of these functions tests/ops/test_special.py has the gradients.
 HELD = (
     "stop_gradient", "fake_quantize_range", "quantize_and_dequantize",
-    "gammainc", "gammaincc", "zeta",
+    "gammainc", "gammaincc", "zeta", "poisson_density",
 )  # fmt: skip
 _EACH = 10  # of so many others one is differentiated twice as well
 

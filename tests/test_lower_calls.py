@@ -108,7 +108,7 @@ _SPECIAL = {
     *("lgamma", "digamma", "polygamma", "erfc", "erfcx", "erfinv", "erfcinv", "log_ndtr"),
     *("ndtri", "bessel_i", "bessel_k", "truncated_normal", "multigammaln"),
     *("bessel_j", "bessel_y", "expint", "exp1", "spence", "dawsn", "fresnel"),
-    *("gammainc", "gammaincc", "zeta", "log_beta"),
+    *("gammainc", "gammaincc", "zeta", "log_beta", "gamma_density", "poisson_density"),
 }
 _OF_JAX = {"erfcx", "log_ndtr", "exp1"}
 _INTEGRALS = {"expint", "exp1", "spence", "dawsn", "fresnel"}

@@ -12,6 +12,7 @@ from irlang.lower.labels import native
 from irlang.lower.mx_arrays import ARRAYS
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_creation import CREATION
+from irlang.lower.mx_further import FURTHER
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.mx_legacy import LEGACY
 from irlang.lower.mx_losses import LOSSES
@@ -467,4 +468,4 @@ _ROWS: dict[str, Native] = {
     **OPTIMIZERS,
     **ARRAYS,
 }
-TABLE = with_words(_ROWS, WORDS)
+TABLE = with_words(_ROWS, WORDS, FURTHER)

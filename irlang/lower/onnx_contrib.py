@@ -16,6 +16,7 @@ from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import windows
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_contrib_further import FURTHER
 from irlang.lower.onnx_contrib_fused import FUSED
 from irlang.lower.onnx_contrib_quantized import QUANTIZED
 from irlang.lower.onnx_file import CONTRIBUTED
@@ -242,7 +243,7 @@ def _there(
 def _rows() -> Iterator[tuple[str, Native]]:
     for name, (spelt, rule, since) in _RULES.items():
         yield name, Native(f"{CONTRIBUTED}.{spelt}", _there(rule, since))
-    yield from (*QUANTIZED, *FUSED)
+    yield from (*QUANTIZED, *FUSED, *FURTHER)
 
 
 def with_contributed(table: Mapping[str, Native]) -> dict[str, Native]:

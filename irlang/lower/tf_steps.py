@@ -125,8 +125,19 @@ def _ftrl(call: Tf) -> _Kernel | None:
     return _Kernel("ResourceApplyFtrl", slots, numbers)
 
 
-def _step(made: Callable[[Tf], _Kernel | None]) -> Callable[[Tf], list[Value] | None]:
-    """The lines of one step: variables, the kernel, and what they hold then."""
+# Steps of some rows, which may be all.
+_OF_ROWS = (
+    "Adadelta", "Adagrad", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum",
+    "Momentum", "RMSProp",
+)  # fmt: skip
+
+
+def _step(
+    made: Callable[[Tf], _Kernel | None], by_rows: bool = False
+) -> Callable[[Tf], list[Value] | None]:
+    """The lines of one step: variables, the kernel, and what they hold then. by_rows: of all rows,
+    by the kernel that is told which.
+    """
 
     def rule(call: Tf) -> list[Value] | None:
         kernel, count = made(call), call.number("step", 1)
@@ -134,6 +145,11 @@ def _step(made: Callable[[Tf], _Kernel | None]) -> Callable[[Tf], list[Value] | 
             return None
         if count is not None and count < 1:
             return None
+        name = kernel.name
+        if by_rows:
+            if name.removeprefix("ResourceApply") not in _OF_ROWS or not call.out.shape:
+                return None
+            name = name.replace("Apply", "SparseApply")
         build, dtype, shape = call.build, call.out.dtype, call.out.shape
         x = build.once(f"tf.Variable({call.text('x')})", shape, dtype, "p")
         idle = "velocity" if not call.get("momentum", 1) else ""
@@ -151,9 +167,10 @@ def _step(made: Callable[[Tf], _Kernel | None]) -> Callable[[Tf], list[Value] | 
             **{kernel.slots[own]: f"{text}.handle" for own, text in slots.items()},
             kernel.rate: build.solid(rate), kernel.gradient: call.input("gradient"),
             **{name: build.solid(value) for name, value in numbers.items()},
+            **({"indices": f"tf.range({shape[0]})"} if by_rows else {}),
             **(kernel.options or {}),
         }  # fmt: skip
-        build.lines.append(invoke(f"tf.raw_ops.{kernel.name}", **given_))
+        build.lines.append(invoke(f"tf.raw_ops.{name}", **given_))
         kept = {own: text for own, text in slots.items() if own != idle}
         return results(call, x.text, kept, "tf.convert_to_tensor")
 
@@ -172,4 +189,11 @@ _RULES = {
 KERNELS: dict[str, Native] = {
     name: Native(f"tf.raw_ops.ResourceApply{kernel}", _step(made), constant=INPUTS, eager=True)
     for name, (kernel, made) in _RULES.items()
+}
+ROW_KERNELS: dict[str, Native] = {
+    name: Native(
+        f"tf.raw_ops.ResourceSparseApply{kernel}", _step(made, True), constant=INPUTS, eager=True
+    )
+    for name, (kernel, made) in {**_RULES, "sgd": ("Momentum", _sgd)}.items()
+    if kernel in _OF_ROWS
 }

@@ -14,6 +14,8 @@ from irlang.lower.spelling import with_words
 from irlang.lower.tf_backward import BACKWARD
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_derivatives import DERIVATIVE_WORDS, DERIVATIVES
+from irlang.lower.tf_elements import ROWS_BY_PLACES
+from irlang.lower.tf_further import FURTHER
 from irlang.lower.tf_images import IMAGE_WORDS, IMAGES
 from irlang.lower.tf_kernels import KERNELS
 from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
@@ -49,6 +51,7 @@ _ROWS: dict[str, Native] = {
     **QUANTIZATION,
     **RANGED,
     **ROWS,
+    **ROWS_BY_PLACES,
     **BACKWARD,
     **DERIVATIVES,
     **TF_SPARSE,
@@ -57,7 +60,16 @@ _ROWS: dict[str, Native] = {
     **RECURRENT,
 }
 TABLE = with_words(
-    _ROWS, WORDS, LAYER_WORDS, OPTIONS, IMAGE_WORDS, DERIVATIVE_WORDS, KERNELS, RAW, RANGED_WORDS
+    _ROWS,
+    WORDS,
+    LAYER_WORDS,
+    OPTIONS,
+    IMAGE_WORDS,
+    DERIVATIVE_WORDS,
+    KERNELS,
+    RAW,
+    RANGED_WORDS,
+    FURTHER,
 )
 
 _SLOPES = Slopes(
