@@ -6,7 +6,8 @@ import pytest
 
 from irlang.diagnostics import InvalidInput
 from irlang.lower.called import CALLED, called
-from irlang.lower.target import KIN, ROWS, names
+from irlang.lower.modes import KIN, ROWS
+from irlang.lower.target import names
 
 
 def test_every_target_has_a_name_of_its_own() -> None:

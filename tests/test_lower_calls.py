@@ -13,10 +13,11 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.lower.lower import lower, tables
+from irlang.lower.modes import FIRST
 from irlang.lower.onnx_file import CONTRIBUTED
 from irlang.lower.pool import Program, Worker
 from irlang.lower.spelling import plain
-from irlang.lower.target import FIRST, describe
+from irlang.lower.target import describe
 from tests.lower_calls import calls, case, every_case, operator
 from tests.targets import usable
 

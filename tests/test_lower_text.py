@@ -16,11 +16,12 @@ from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.modes import FIRST
 from irlang.lower.names import Names, comment, docstring
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_kernels import Runtime
 from irlang.lower.pool import Program, Result, Worker
-from irlang.lower.target import FIRST, describe
+from irlang.lower.target import describe
 from irlang.lower.value import Unsupported
 from irlang.parser import parse
 from tests.lower_calls import disagreement

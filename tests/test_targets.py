@@ -21,8 +21,9 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import target as targets
 from irlang.lower.lower import lower
+from irlang.lower.modes import ROWS
 from irlang.lower.pool import Target, Worker, WorkerError
-from irlang.lower.target import ROWS, describe, names, require_installed, usual
+from irlang.lower.target import describe, names, require_installed, usual
 from irlang.parser import parse
 from tests.scripts import ran
 from tests.targets import usable

@@ -30,7 +30,8 @@ from irlang.gen.kit import kit_of
 from irlang.interp.values import inputs
 from irlang.lower.lower import promoting, spelt
 from irlang.lower.manner import Manner
-from irlang.lower.target import ROWS, describe
+from irlang.lower.modes import ROWS
+from irlang.lower.target import describe
 
 _PIECES = 192  # beside a batch
 _OF_FILES = 2  # times as many where a target is given a file: all that it holds is optimised

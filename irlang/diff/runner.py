@@ -41,10 +41,11 @@ from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.manner import Manner
+from irlang.lower.modes import ROWS
 from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
-from irlang.lower.target import ROWS, Description, describe, require_installed
+from irlang.lower.target import Description, describe, require_installed
 
 _SECONDS = 3  # times as long as others a target may take that compiles for seconds
 

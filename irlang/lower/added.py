@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 22
 class Added:
     """A target that the user has added.
 
-    framework: whose programs it runs, as in `irlang.lower.target.ROWS`; mode: and in which of its
+    framework: whose programs it runs, as in `irlang.lower.modes.ROWS`; mode: and in which of its
     modes, where it has to be said. version: the framework's, python: the interpreter's.
     requirements: what was asked of pip. kernels: of ONNX Runtime, the element types of every
     operator that its processor has, at the opset that it is given.

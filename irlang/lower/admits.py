@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from irlang.lower.target import ROWS, Description, describe
+from irlang.lower.modes import ROWS
+from irlang.lower.target import Description, describe
 
 _BROADCASTS = "sizes broadcast"
 _TYPES = "dtype may be that of whole numbers"

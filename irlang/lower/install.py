@@ -27,9 +27,10 @@ from irlang.diagnostics import fail
 from irlang.interp.shape import check
 from irlang.lower.added import Added, added, folder, interpreter, remember
 from irlang.lower.lower import lower
+from irlang.lower.modes import KIN, ROWS
 from irlang.lower.onnx_kernels import read_registry
 from irlang.lower.pool import Program, Worker, WorkerError
-from irlang.lower.target import KIN, ROWS, describe_added, numbers
+from irlang.lower.target import describe_added, numbers
 from irlang.parser import parse
 
 _DISTRIBUTION = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")

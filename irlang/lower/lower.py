@@ -32,12 +32,13 @@ from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.keras_builder import JaxKerasBuilder, KerasBuilder, TorchKerasBuilder
 from irlang.lower.manner import USUAL, Manner
+from irlang.lower.modes import FIRST, KIN
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.names import Names
 from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime, with_elder
 from irlang.lower.promotes import PROMOTES
 from irlang.lower.python_builder import PythonBuilder
-from irlang.lower.target import FIRST, KIN, Description, describe
+from irlang.lower.target import Description, describe
 from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
 from irlang.lower.theano_builder import TheanoBuilder
 from irlang.lower.torch_builder import TorchBuilder
