@@ -57,6 +57,8 @@ def test_programs_in_single_precision_stay_inside(seed: int, estimates: bool) ->
     elements = sum(np.prod(info.shape) for info in graph.values.values())
     if elements > 4000 or any(node.expansion(CATALOG).is_open for node in graph.nodes):
         pytest.skip("large, or something is left open")
+    if any(info.kind == "real" and info.dtype != "f32" for info in graph.values.values()):
+        pytest.skip("a call makes numbers of another type, which are not computed in f32")
     values = {**inputs(graph, seed), **initial_values(graph, seed)}
     try:
         known = balls(graph, values, CATALOG, precision(graph))
