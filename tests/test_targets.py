@@ -242,6 +242,8 @@ def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
         ("torch:export", "optional 0 dim size, but got: torch.Size([3, 0, 1, 1])", True),
         ("torch:export", "Could not guard on data-dependent expression Eq(u0, 1)", True),
         ("torch:export", "tensor does not have a device", False),
+        ("torch:vmap", "Only per-tensor quantization is supported in 'cat'!", True),
+        ("torch", "Only per-tensor quantization is supported in 'cat'!", False),
         ("keras:torch", "all elements of input should be between 0 and 1", True),
         ("keras:torch", "value cannot be converted to type int32 without overflow", True),
         ("tf", "filter must not have zero elements (i.e. all dimensions must be non-zero)", True),

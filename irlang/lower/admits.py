@@ -79,6 +79,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             ("b", "b.rank"), "torch.cdist: axes of a batch need not be the same"
         ),
         "unique": {"x.rank": "torch.unique: of a tensor of any rank, flattened"},
+        "unravel_index": {"ids.rank": "torch.unravel_index: every result has the shape of indices"},
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
         "adaptive_max_pool": {"size": "output_size may be 0, as in other operators with no batch"},

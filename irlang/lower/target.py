@@ -126,6 +126,7 @@ _NOT_BATCHED = (
     r"|vmap: |[Bb]atching rule not implemented|forward AD with \S+ that does not support it"
     r"|does not support (calling )?forward|functorch|from the 'SparseCPU' backend"
     r"|cannot have forward grad|forward grad that itself has a forward gradient"
+    "|Only per-tensor quantization is supported in 'cat'"  # samples run one by one, put together
 )
 _NOT_VECTORIZED = "|No pfor vectorization defined|No converter defined|pfor"
 _NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
