@@ -243,6 +243,8 @@ def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
         ("torch:export", "Could not guard on data-dependent expression Eq(u0, 1)", True),
         ("torch:export", "tensor does not have a device", False),
         ("torch:vmap", "Only per-tensor quantization is supported in 'cat'!", True),
+        ("tf:vmap", 'Input "filter" of op "Conv2D" expected to be loop invariant.', True),
+        ("tf", 'Input "filter" of op "Conv2D" expected to be loop invariant.', False),
         ("torch", "Only per-tensor quantization is supported in 'cat'!", False),
         ("keras:torch", "all elements of input should be between 0 and 1", True),
         ("keras:torch", "value cannot be converted to type int32 without overflow", True),

@@ -143,3 +143,17 @@ def test_a_gradient_that_forward_mode_alone_loses_is_found() -> None:
     case = _case(text, {"x": np.asarray([0, 1, 300], np.float32)})
     assert _verdicts(case, "torch:forward")["d_x"] == "wrong"
     assert _verdicts(case, "torch")["d_x"] == "agrees"
+
+
+def test_what_reverse_mode_alone_refuses_is_not_told_of_forward_mode() -> None:
+    """`torch.vander` has a rule for forward mode, and none that works backwards."""
+    _installed("torch:forward")
+    case = _case(
+        "nnir 1\nmodel m(x: f32[2]) -> y: f32[2, 2] "
+        "{ y = vander(x; columns = 2) loss = reduce_sum(y; axes = [0, 1]) }",
+        {"x": np.array([2, 3], np.float32)},
+    )
+    assert _verdicts(case, "torch:forward")["d_x"] == "agrees"
+    with Session(["torch"]) as session:
+        (outcome,) = session.compare([case], grad=True)
+    assert outcome.results["torch"].status == "refused"

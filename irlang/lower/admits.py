@@ -41,6 +41,11 @@ _LOSSES_OF_MXNET = (
     *("mse", "mae", "huber", "smooth_l1", "binary_cross_entropy_logits"),
     *("hinge", "squared_hinge", "poisson"),
 )
+_LEFTMOST = "mx.nd.random_pdf_*: parameters have the leftmost sizes of sample, or all of them"
+_LAWS_OF_MXNET = {
+    "normal": ("mean", "deviation"), "uniform": ("low", "high"), "exponential": ("rate",),
+    "gamma": ("shape", "rate"), "poisson": ("rate",),
+}  # fmt: skip
 
 # Of quantised tensors in ONNX Runtime's own domain (com.microsoft).
 _LONE = "a scale or zero point is a scalar, or a vector of one element"
@@ -240,6 +245,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
         **dict.fromkeys(_LOSSES_OF_MXNET, dict.fromkeys(("target", "target.rank"), _AS_MANY)),
+        **{
+            f"{law}_density": {f"{name}.rank": _LEFTMOST for name in ("x", *parameters)}
+            for law, parameters in _LAWS_OF_MXNET.items()
+        },
     },
     "onnxruntime": {f"qlinear_{name}": _ONE for name in _QUANTISED}
     | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE | _MATRICES)

@@ -128,7 +128,9 @@ _NOT_BATCHED = (
     r"|cannot have forward grad|forward grad that itself has a forward gradient"
     "|Only per-tensor quantization is supported in 'cat'"  # samples run one by one, put together
 )
-_NOT_VECTORIZED = "|No pfor vectorization defined|No converter defined|pfor"
+_NOT_VECTORIZED = (
+    "|No pfor vectorization defined|No converter defined|pfor|expected to be (not )?loop invariant"
+)
 _NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
 _NO_MXNET_KERNEL += r"|req\[\S+\] (!= kAddTo|== k\w+)"  # gradients are not added to what is there
 # Functions of arrays that symbols have not; a graph without inputs, and without any that counts.
