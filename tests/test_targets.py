@@ -241,6 +241,7 @@ def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
         ("torch", "select(): index 0 out of range for tensor of size [0] at dimension 0", False),
         ("torch:export", "optional 0 dim size, but got: torch.Size([3, 0, 1, 1])", True),
         ("torch:export", "Could not guard on data-dependent expression Eq(u0, 1)", True),
+        ("torch:export", "could not find kernel for aten.int_repr.default at dispatch key", True),
         ("torch:export", "tensor does not have a device", False),
         ("torch:vmap", "Only per-tensor quantization is supported in 'cat'!", True),
         ("tf:vmap", 'Input "filter" of op "Conv2D" expected to be loop invariant.', True),

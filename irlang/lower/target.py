@@ -116,6 +116,9 @@ _NO_TORCH_KERNEL = (
 _ASSERTED = "|device-side assert"
 # What hangs on values is not exported, as its documentation says; of some it names the operator.
 _NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+\s*($|The error above)"
+_NOT_EXPORTED += (
+    r"|could not find kernel for aten\.\w+\.\w+ at dispatch key"  # of quantised tensors
+)
 # What hangs on values has no shape without them, and some kernels are written for processors alone.
 _NOT_ON_META = (
     r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
