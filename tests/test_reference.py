@@ -175,7 +175,7 @@ def test_a_whole_number_beside_a_filling_keeps_its_digits(call: str) -> None:
     number = -(2**53) - 1
     fed = {"x": [[number]], "flat": [number], "ids": [[0, 0]], "splits": [0, 1]}
     graph = check(parse(text, "m"), builtin()).graphs[0]
-    found = run(graph, {key: np.asarray(value, np.int64) for key, value in fed.items()}, {})
+    found = run(graph, {key: np.asarray(value, np.int64) for key, value in fed.items()}, builtin())
     assert found["y"].tolist() == [[number]]
 
 
@@ -185,4 +185,4 @@ def test_how_many_whole_numbers_there_are_is_counted_in_whole_numbers() -> None:
         "{ y = arange(; start = -9223372036854775808, stop = 0, step = 9223372036854775807) }\n"
     )
     graph = check(parse(text, "m"), builtin()).graphs[0]
-    assert run(graph, {}, {})["y"].tolist() == [-(2**63), -1]
+    assert run(graph, {}, builtin())["y"].tolist() == [-(2**63), -1]
