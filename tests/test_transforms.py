@@ -157,3 +157,14 @@ def test_what_reverse_mode_alone_refuses_is_not_told_of_forward_mode() -> None:
     with Session(["torch"]) as session:
         (outcome,) = session.compare([case], grad=True)
     assert outcome.results["torch"].status == "refused"
+
+
+def test_zeros_that_pytorch_does_not_store_are_gradients_as_others() -> None:
+    """The sign of a determinant has slopes of 0, which forward mode does not write out."""
+    _installed("torch:forward")
+    case = _case(
+        "nnir 1\nmodel m(x: f32[1, 1]) -> y: f32[] "
+        "{ y, h = log_determinant(x) loss = reduce_sum(y; axes = []) }",
+        {"x": np.array([[2]], np.float32)},
+    )
+    assert _verdicts(case, "torch:forward")["d_x"] == "agrees"

@@ -125,6 +125,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "tf": {
         "*": _WRAPS,
+        "unravel_index": {"ids.rank": "tf.unravel_index: indices are a 0-D or 1-D Tensor"},
         "ragged_to_dense": {"columns": "tf.raw_ops.RaggedTensorToTensor: -1 is the longest row's"},
         "sparse_reduce": {"order": "tf.raw_ops.SparseReduceSum: possibly not in canonical order"},
         "compress": {"keep.rank": "tf.boolean_mask: a mask of as many axes as it has"},

@@ -181,7 +181,8 @@ _TORCH_COLUMNS = '''
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
     found = [torch.func.jacfwd(loss, place, randomness="different")(*values) for place in places]
-    found = [value.to(values[place].dtype) for value, place in zip(found, places)]  # the loss's
+    # They have the loss's type, and zeros that are not stored have no array.
+    found = [value.to(values[place].dtype).clone() for value, place in zip(found, places)]
     if not any(value.isnan().any() for value in found):
         return found
     back = torch.func.grad(loss, places)(*values)
