@@ -168,3 +168,15 @@ def test_zeros_that_pytorch_does_not_store_are_gradients_as_others() -> None:
         {"x": np.array([[2]], np.float32)},
     )
     assert _verdicts(case, "torch:forward")["d_x"] == "agrees"
+
+
+@pytest.mark.parametrize("target", ["torch", "torch:forward"])
+def test_a_scale_that_is_differentiated_is_quantised_by(target: str) -> None:
+    """PyTorch takes it for a number only where nothing is differentiated by it."""
+    _installed(target)
+    case = _case(
+        "nnir 1\nmodel m(x: f32[2], s: f32[]) -> q: u8[2], y: f32[2] "
+        "{ q = quantize_linear(x, s; to = u8) y = multiply(x, s) loss = reduce_sum(y; axes = [0]) }",
+        {"x": np.array([2, 3], np.float32), "s": np.array(0.5, np.float32)},
+    )
+    assert set(_verdicts(case, target).values()) <= {"agrees", "rounding"}
