@@ -176,7 +176,8 @@ def test_a_scale_that_is_differentiated_is_quantised_by(target: str) -> None:
     _installed(target)
     case = _case(
         "nnir 1\nmodel m(x: f32[2], s: f32[]) -> q: u8[2], y: f32[2] "
-        "{ q = quantize_linear(x, s; to = u8) y = multiply(x, s) loss = reduce_sum(y; axes = [0]) }",
+        "{ q = quantize_linear(x, s; to = u8) y = multiply(x, s) "
+        "loss = reduce_sum(y; axes = [0]) }",
         {"x": np.array([2, 3], np.float32), "s": np.array(0.5, np.float32)},
     )
     assert set(_verdicts(case, target).values()) <= {"agrees", "rounding"}
