@@ -408,3 +408,13 @@ def test_a_logarithm_next_to_1_keeps_its_digits() -> None:
     attrs = {"reduction": "none"}
     assert verdict("log_cosh", near, stable, attrs) == "agrees"
     assert verdict("log_cosh", near, cancelling.astype(F), attrs) == "inaccurate"
+
+
+@pytest.mark.parametrize("got", [0, 1, np.nan])
+def test_whether_a_difference_of_nan_counts_in_how_many_places_rows_differ_is_open(
+    got: float,
+) -> None:
+    a, b = np.full((1, 1), np.nan, F), np.zeros((1, 1), F)
+    assert verdict("cdist", {"a": a, "b": b}, np.full((1, 1), got, F), {"p": 0}) == "unstable"
+    wrong = np.full((1, 1), 2, F)
+    assert verdict("cdist", {"a": b + 1, "b": b}, wrong, {"p": 0}) == "wrong"

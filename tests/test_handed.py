@@ -279,6 +279,11 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
     assert admitted("torch", "solve", "solve.b")
+    assert admitted("mxnet", "poisson_density", "poisson_density.rate.rank")
+    assert not admitted("mxnet", "poisson_density", "poisson_density.rate")
+    for target in ("torch:vmap", "tf-2.4", "tf"):
+        assert admitted(target, "unravel_index", "unravel_index.ids.rank")
+    assert not admitted("torch", "unravel_index", "unravel_index.in_range")
     assert admitted("keras:jax", "group_norm", "group_norm.groups")
     assert not admitted("torch", "group_norm", "group_norm.groups")
     for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
@@ -584,6 +589,16 @@ def test_tensors_of_no_axes_are_handed_over_where_they_are_not_as_good_as_one(
     lone = [direct for one, direct in made if not one.graph.inputs["x"].info.shape]
     assert lone
     assert any(lone) is asked
+
+
+def test_a_kernel_that_goes_by_sizes_alone_is_told_those_of_the_operand() -> None:
+    """Not those of the result, which fit what flows back however wrong the operand is."""
+    made = _made("resize_linear_gradient", "torch", 12)
+    told = [one.graph for one, direct in made if direct and isinstance(one.changed, Retype)]
+    written = [(g, str(lower(g, "torch", builtin(), {}).code)) for g in told]
+    sizes = [(g.inputs["x"].info.shape, text) for g, text in written if "aten.upsample" in text]
+    assert sizes
+    assert all(f", {shape}, " in text for shape, text in sizes)
 
 
 def test_what_takes_an_operand_itself_is_told_from_what_takes_a_part_of_it() -> None:

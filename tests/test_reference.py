@@ -22,7 +22,9 @@ from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds as drawn_feeds
 from irlang.interp.plain import Plain, load
 from irlang.interp.program import balls, run
+from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
+from irlang.parser import parse
 
 CATALOG = builtin()
 PROGRAMS = 160
@@ -153,3 +155,34 @@ def test_the_place_of_an_extreme_among_those_of_a_filter(dtype: str, data: st.Da
     for name, place in zip(("high", "low"), places, strict=True):
         assert found[name] == place
         assert (around[name].value, around[name].bound) == (place, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "matrix_diagonals(x; lower = 0, upper = 0, value = 1.0)",
+        "diagonals_matrix(x; lower = 0, upper = 0, rows = 1, columns = 1, value = 1.0)",
+        "sparse_to_dense(ids, flat; rows = 1, columns = 1, value = 1.0)",
+        "ragged_to_dense(splits, flat; columns = 1, value = 1.0)",
+    ],
+)
+def test_a_whole_number_beside_a_filling_keeps_its_digits(call: str) -> None:
+    """A filling is any real number; beside integers it is one of them."""
+    text = (
+        "nnir 1\nmodel m(x: i64[1, 1], flat: i64[1], ids: i64[1, 2], splits: i64[2])"
+        f" -> y: i64[1, 1] {{ y = {call} }}\n"
+    )
+    number = -(2**53) - 1
+    fed = {"x": [[number]], "flat": [number], "ids": [[0, 0]], "splits": [0, 1]}
+    graph = check(parse(text, "m"), builtin()).graphs[0]
+    found = run(graph, {key: np.asarray(value, np.int64) for key, value in fed.items()}, builtin())
+    assert found["y"].tolist() == [[number]]
+
+
+def test_how_many_whole_numbers_there_are_is_counted_in_whole_numbers() -> None:
+    text = (
+        "nnir 1\nmodel m() -> y: i64[2] "
+        "{ y = arange(; start = -9223372036854775808, stop = 0, step = 9223372036854775807) }\n"
+    )
+    graph = check(parse(text, "m"), builtin()).graphs[0]
+    assert run(graph, {}, builtin())["y"].tolist() == [-(2**63), -1]

@@ -143,3 +143,41 @@ def test_a_gradient_that_forward_mode_alone_loses_is_found() -> None:
     case = _case(text, {"x": np.asarray([0, 1, 300], np.float32)})
     assert _verdicts(case, "torch:forward")["d_x"] == "wrong"
     assert _verdicts(case, "torch")["d_x"] == "agrees"
+
+
+def test_what_reverse_mode_alone_refuses_is_not_told_of_forward_mode() -> None:
+    """`torch.vander` has a rule for forward mode, and none that works backwards."""
+    _installed("torch:forward")
+    case = _case(
+        "nnir 1\nmodel m(x: f32[2]) -> y: f32[2, 2] "
+        "{ y = vander(x; columns = 2) loss = reduce_sum(y; axes = [0, 1]) }",
+        {"x": np.array([2, 3], np.float32)},
+    )
+    assert _verdicts(case, "torch:forward")["d_x"] == "agrees"
+    with Session(["torch"]) as session:
+        (outcome,) = session.compare([case], grad=True)
+    assert outcome.results["torch"].status == "refused"
+
+
+def test_zeros_that_pytorch_does_not_store_are_gradients_as_others() -> None:
+    """The sign of a determinant has slopes of 0, which forward mode does not write out."""
+    _installed("torch:forward")
+    case = _case(
+        "nnir 1\nmodel m(x: f32[1, 1]) -> y: f32[] "
+        "{ y, h = log_determinant(x) loss = reduce_sum(y; axes = []) }",
+        {"x": np.array([[2]], np.float32)},
+    )
+    assert _verdicts(case, "torch:forward")["d_x"] == "agrees"
+
+
+@pytest.mark.parametrize("target", ["torch", "torch:forward"])
+def test_a_scale_that_is_differentiated_is_quantised_by(target: str) -> None:
+    """PyTorch takes it for a number only where nothing is differentiated by it."""
+    _installed(target)
+    case = _case(
+        "nnir 1\nmodel m(x: f32[2], s: f32[]) -> q: u8[2], y: f32[2] "
+        "{ q = quantize_linear(x, s; to = u8) y = multiply(x, s) "
+        "loss = reduce_sum(y; axes = [0]) }",
+        {"x": np.array([2, 3], np.float32), "s": np.array(0.5, np.float32)},
+    )
+    assert set(_verdicts(case, target).values()) <= {"agrees", "rounding"}

@@ -42,6 +42,11 @@ _LOSSES_OF_MXNET = (
     *("mse", "mae", "huber", "smooth_l1", "binary_cross_entropy_logits"),
     *("hinge", "squared_hinge", "poisson"),
 )
+_LEFTMOST = "mx.nd.random_pdf_*: parameters have the leftmost sizes of sample, or all of them"
+_LAWS_OF_MXNET = {
+    "normal": ("mean", "deviation"), "uniform": ("low", "high"), "exponential": ("rate",),
+    "gamma": ("shape", "rate"), "poisson": ("rate",),
+}  # fmt: skip
 
 # Of quantised tensors in ONNX Runtime's own domain (com.microsoft).
 _LONE = "a scale or zero point is a scalar, or a vector of one element"
@@ -80,6 +85,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             ("b", "b.rank"), "torch.cdist: axes of a batch need not be the same"
         ),
         "unique": {"x.rank": "torch.unique: of a tensor of any rank, flattened"},
+        "unravel_index": {"ids.rank": "torch.unravel_index: every result has the shape of indices"},
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
         "adaptive_max_pool": {"size": "output_size may be 0, as in other operators with no batch"},
@@ -120,6 +126,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "tf": {
         "*": _WRAPS,
+        "unravel_index": {"ids.rank": "tf.unravel_index: indices are a 0-D or 1-D Tensor"},
         "ragged_to_dense": {"columns": "tf.raw_ops.RaggedTensorToTensor: -1 is the longest row's"},
         "sparse_reduce": {"order": "tf.raw_ops.SparseReduceSum: possibly not in canonical order"},
         "compress": {"keep.rank": "tf.boolean_mask: a mask of as many axes as it has"},
@@ -240,6 +247,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
         **dict.fromkeys(_LOSSES_OF_MXNET, dict.fromkeys(("target", "target.rank"), _AS_MANY)),
+        **{
+            f"{law}_density": {f"{name}.rank": _LEFTMOST for name in ("x", *parameters)}
+            for law, parameters in _LAWS_OF_MXNET.items()
+        },
     },
     "onnxruntime": {f"qlinear_{name}": _ONE for name in _QUANTISED}
     | dict.fromkeys(("matmul_integer_to_float", "dynamic_quantize_matmul"), _ONE | _MATRICES)

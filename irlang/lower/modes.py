@@ -100,6 +100,9 @@ _NO_TORCH_KERNEL = (
 _ASSERTED = "|device-side assert"
 # What hangs on values is not exported, as its documentation says; of some it names the operator.
 _NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+\s*($|The error above)"
+_NOT_EXPORTED += (
+    r"|could not find kernel for aten\.\w+\.\w+ at dispatch key"  # of quantised tensors
+)
 # What hangs on values has no shape without them, and some kernels are written for processors alone.
 _NOT_ON_META = (
     r"|from the 'Meta' backend|no fake impl|out of meta tensor|data-dependent|on device meta"
@@ -110,8 +113,11 @@ _NOT_BATCHED = (
     r"|vmap: |[Bb]atching rule not implemented|forward AD with \S+ that does not support it"
     r"|does not support (calling )?forward|functorch|from the 'SparseCPU' backend"
     r"|cannot have forward grad|forward grad that itself has a forward gradient"
+    "|Only per-tensor quantization is supported in 'cat'"  # samples run one by one, put together
 )
-_NOT_VECTORIZED = "|No pfor vectorization defined|No converter defined|pfor"
+_NOT_VECTORIZED = (
+    "|No pfor vectorization defined|No converter defined|pfor|expected to be (not )?loop invariant"
+)
 _NO_MXNET_KERNEL = "not implemented!|Unknown type enum|If not using CUDNN|only supported by CuDNN"
 _NO_MXNET_KERNEL += r"|req\[\S+\] (!= kAddTo|== k\w+)"  # gradients are not added to what is there
 # Functions of arrays that symbols have not; a graph without inputs, and without any that counts.

@@ -113,7 +113,7 @@ def _linear(call: Torch) -> Value | None:
         return None
     function = f"torch.ops.aten.upsample_{_LINEAR[g.rank]}_backward"
     corners = call["coord"] == "align_corners"
-    return call.value(invoke(function, g, g.shape[2:], call.out.shape, corners))
+    return call.value(invoke(function, g, g.shape[2:], call.input("x").shape, corners))
 
 
 # ---- elements

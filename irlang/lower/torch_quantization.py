@@ -31,7 +31,9 @@ def _quantize(call: Torch) -> Value | None:
     if kind is None or x.dtype != "f32" or call["block_size"] or call.has("zero_point"):
         return None
     if not scale.rank:
-        return call.value(f"{invoke('torch.quantize_per_tensor', x, scale, '0', kind)}.int_repr()")
+        # a number beside a scale that is differentiated is no signature
+        zero = "torch.zeros((), dtype=torch.int32)"
+        return call.value(f"{invoke('torch.quantize_per_tensor', x, scale, zero, kind)}.int_repr()")
     if scale.shape == (1,):
         return None  # one number for all, whatever the axis
     given = (x, scale, f"torch.zeros({list(scale.shape)})", call.axis("axis", x.rank), kind)

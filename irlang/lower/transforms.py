@@ -174,23 +174,29 @@ def gradients(inputs, params):
 '''
 _BY_SAMPLE = "batched({0}.grad(loss, places), [*values.values()])"
 # What one element does not change is told by a derivative of 0, of which an infinite slope of
-# another makes NaN: that is as forward mode is, and says nothing of this element.
+# another makes NaN: that is as forward mode is, and says nothing of this element. Where there is
+# no NaN reverse mode is not asked, which may refuse what forward mode has a rule for.
 _TORCH_COLUMNS = '''
 
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
-    back = torch.func.grad(loss, places)(*values)
     found = [torch.func.jacfwd(loss, place, randomness="different")(*values) for place in places]
-    found = [value.to(other.dtype) for value, other in zip(found, back)]  # they are the loss's
+    # They have the loss's type, and zeros that are not stored have no array.
+    found = [value.to(values[place].dtype).clone() for value, place in zip(found, places)]
+    if not any(value.isnan().any() for value in found):
+        return found
+    back = torch.func.grad(loss, places)(*values)
     return [torch.where(value.isnan(), other, value) for value, other in zip(found, back)]
 '''
 _JAX_COLUMNS = '''
 
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
-    back = jax.jit(jax.grad(loss, places))(*values)
     found = [jax.jit(jax.jacfwd(loss, place))(*values) for place in places]
-    found = [value.astype(other.dtype) for value, other in zip(found, back)]  # they are the loss's
+    found = [value.astype(values[place].dtype) for value, place in zip(found, places)]  # the loss's
+    if not any(jnp.isnan(value).any() for value in found):
+        return found
+    back = jax.jit(jax.grad(loss, places))(*values)
     return [jnp.where(jnp.isnan(value), other, value) for value, other in zip(found, back)]
 '''
 _BY_COLUMN = "columns(loss, places, [*values.values()])"
