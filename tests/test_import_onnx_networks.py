@@ -18,6 +18,7 @@ from irlang.catalog import builtin
 from irlang.diff.calls import open_values
 from irlang.diff.runner import Case, Session
 from irlang.gen.build import generate
+from irlang.gen.lines import drawn
 from irlang.graph import Graph
 from irlang.importers.onnx_model import translate
 from irlang.interp.balls import Ball
@@ -203,7 +204,7 @@ def test_programs_come_back(native: bool) -> None:
     catalog, count = builtin(), 0
     for seed in range(48):
         program = generate(catalog, seed)
-        params = initial_values(program.graph, 0)
+        given, params = drawn(program.graph, catalog, 0)
         lowered = lower(program.graph, "onnxruntime", catalog, params, native=native)
         if lowered.unsupported or open_values(program.graph, catalog):
             continue  # what is left open is drawn anew
@@ -213,7 +214,6 @@ def test_programs_come_back(native: bool) -> None:
             continue  # the size of their results hangs on values, which is refused
         back = translate(proto, None, "w.safetensors")
         graph = read_back(back)
-        given = inputs(program.graph, 0)
         names = [back.inputs[item.name] for item in proto.graph.input]
         fed = inputs(graph, 0, dict(zip(names, given.values(), strict=True)))
         ours = run(program.graph, {**given, **params}, catalog)

@@ -65,6 +65,7 @@ DEFECTS = {
     },
     ("keras:torch", "f32"): {
         "sparsemax",
+        "maximum",  # i64 is made i32
         "saturate_cast",
         "avg_pool",
         "floor_divide",

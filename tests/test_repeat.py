@@ -32,8 +32,8 @@ _WRONG = """
 torch._ran = getattr(torch, "_ran", 0) + 1
 if not hasattr(torch, "_right"):
     torch._right = torch.tanh
-def _tanh(x):
-    return torch._right(x) * (1.5 if torch._ran > AGED else 1.0)
+def _tanh(x, **options):
+    return torch._right(x, **options) * (1.5 if torch._ran > AGED else 1.0)
 torch.tanh = _tanh
 """
 

@@ -160,6 +160,8 @@ class Calls:
             if source is None:
                 continue
             within = demanded.get(name)
+            if name in made.ordered and within is not None and isinstance(source, str):
+                source = self.by_name[source].info  # places that are computed are in no order
             if isinstance(source, tuple):
                 inputs[name] = tuple(
                     self.operand(slot, member, f"{name}{number}_{position}", within, wild)

@@ -271,6 +271,7 @@ LISTS: tuple[Recipe, ...] = (
     lambda chooser, context: _partition(chooser, chooser.pick(context.lengths())),
     lambda chooser, _: tuple(chooser.between(1, 3) for _ in range(chooser.between(1, 4))),
     _labels,
+    lambda chooser, _: tuple(chooser.shuffled(range(chooser.between(2, 5)))),
 )
 
 # A number near its default keeps its sense: what is tiny (an epsilon) stays so, and so does a

@@ -75,6 +75,7 @@ class Pattern:
     compared: dict[str, tuple[float, ...]] = field(default_factory=dict)
     moves: bool = False
     orders: tuple[ast.Require, ...] = ()
+    ordered: frozenset[str] = frozenset()
     joins: bool = False
     summed: frozenset[str] = frozenset()
 
@@ -128,6 +129,7 @@ def _make(op: ast.Op) -> Pattern:
     made.joins = _joins(op)
     stated = (one for one in op.body if isinstance(one, ast.Require))
     made.orders = tuple(one for one in stated if _reads_twice(op, one))
+    made.ordered = frozenset(n for one in made.orders for n in _read(op, one))
     results = (written_out(dim.size, asked.lets) for item in op.outputs for dim in item.type.dims)
     given = (dim.size for item in op.inputs for dim in item.type.dims)
     sizes = {size.id for size in given if isinstance(size, ast.Name)} - made.attrs.keys()
@@ -135,11 +137,18 @@ def _make(op: ast.Op) -> Pattern:
     return made
 
 
-def _reads_twice(op: ast.Op, wanted: ast.Require) -> bool:
+def _read(op: ast.Op, wanted: ast.Require) -> dict[str, set[str]]:
+    """The elements that a requirement reads of each tensor, as they are written."""
+    found: dict[str, set[str]] = {}
     formals = {item.name for item in op.inputs}
-    parts = [part for part in ast.walk(wanted.condition) if isinstance(part, ast.Read)]
-    read = [part for part in parts if part.name in formals]
-    return len(set(map(print_expr, read))) > len({part.name for part in read})
+    for part in ast.walk(wanted.condition):
+        if isinstance(part, ast.Read) and part.name in formals:
+            found.setdefault(part.name, set()).add(print_expr(part))
+    return found
+
+
+def _reads_twice(op: ast.Op, wanted: ast.Require) -> bool:
+    return any(len(elements) > 1 for elements in _read(op, wanted).values())
 
 
 def has_slopes(op: ast.Op) -> bool:
