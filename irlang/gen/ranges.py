@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +30,7 @@ Range = tuple[float, float]
 NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 Points = np.ndarray[Any, np.dtype[np.bool_]]
 _MOST = 64  # whose square bounds the integers that are tried, and how many of them
+_MOST_LEFT = 4  # conditions of which any part is left
 _MOST_POINTS = 2 * _MOST**2  # at which conditions are tried
 _MOST_PLACES = 256  # of a condition that is not the same everywhere
 _REAL_STEPS = (-3.0, -1.0, -0.9, -0.5, -0.1, 0.0, 0.1, 0.5, 0.9, 1.0, 3.0)
@@ -47,12 +48,14 @@ def demands(
     of inputs whose elements all are one that is known, which is tried alone.
 
     Conditions that share tensors are met together, by one range for each of these. Where no ranges
-    do, one that sets elements against one another may be left to what arranges them
-    (`irlang.gen.lines`): places that ascend are not all the same. None where that does not help.
+    do, those that set elements against one another may be left to what arranges them
+    (`irlang.gen.lines`), as few as need be: places that ascend are not all the same. None where
+    that does not help.
     """
     orders = pattern(instance.binding.op).orders
     own = [one for one, _ in instance.deferred if any(one is order for order in orders)]
-    for left in ([], *([one] for one in own), *([own] if len(own) > 1 else [])):
+    counts = range(len(own) + 1) if len(own) <= _MOST_LEFT else (0, 1, len(own))
+    for left in (left for count in counts for left in combinations(own, count)):
         kept = [c for one, c in instance.deferred if not any(one is other for other in left)]
         found = _demands(instance, kept, first, numbers)
         if found is not None:
