@@ -74,7 +74,7 @@ def _in_turn(made: Iterable[tuple[int, int, Case]]) -> list[str]:
 def test_what_did_nothing_is_called_once_more() -> None:
     """A padding of nothing, a window of one element: nobody is wrong about these."""
     names = ("pad", "transpose", "crop", "band_part", "identity")
-    made = list(cases_apart(builtin(), 5, 0, names, False, 24))
+    made = list(cases_apart(builtin(), 5, 0, names, False, 36))
     nodes = [(case, node) for *_, case in made for node in case.graph.nodes]
     idle = Counter(node.op.name for case, node in nodes if is_idle(case, node))
     busy = Counter(node.op.name for case, node in nodes if not is_idle(case, node))

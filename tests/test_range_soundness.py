@@ -31,7 +31,7 @@ SMALL = Limits(elements=12, length=3)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_definition_stays_in_its_ranges(name: str) -> None:
-    for graph, seed in programs(CATALOG, name, 4, SMALL):
+    for graph, seed in programs(CATALOG, name, 16, SMALL):
         try:
             faults, _, compared = violations(graph, CATALOG, seed, count=4)
         except InvalidInput:

@@ -176,7 +176,7 @@ def test_numbers_that_are_declared_alike_change_together() -> None:
     wanted = next(one for one in requires if one.name == "halo")
     ends = [
         (one.graph.nodes[0].attrs.get("before"), one.graph.nodes[0].attrs.get("after"))
-        for seed in range(12)
+        for seed in range(24)
         for one in spoils(builtin(), seed, ["max_pool"], ("max_pool", wanted))
         if one.fault.code == "max_pool.halo"
     ]
@@ -301,7 +301,7 @@ def test_what_would_follow_what_is_changed_is_said_as_well(name: str) -> None:
     assert apart
     for one in apart:
         stride = one["stride"]
-        assert min(stride if isinstance(stride, tuple) else (stride,)) >= 1
+        assert min(stride if isinstance(stride, tuple) else (stride,), default=1) >= 1  # of no axes
 
 
 def test_where_only_nothing_is_found_to_be_broken_another_call_is_tried() -> None:
