@@ -65,7 +65,7 @@ class Pattern:
     the numbers that the definition compares it with, by which it may mean something else.
     moves: whether results' elements may be elements of the one input; see `only_moves`. joins:
     whether it takes several tensors of one type. orders: the requirements that read a tensor in two
-    places, and so may be on the order of its elements.
+    places, and so may be on the order of its elements. ordered: the tensors that these read.
     """
 
     op: ast.Op

@@ -163,7 +163,7 @@ ROWS = {
                     share=4, says_no=_NO_TORCH_KERNEL + _NOT_BATCHED, plain="",
                 ),
                 ":forward": Mode(
-                    "PyTorch with derivatives beside values; gradients by torch.func.jacfwd",
+                    "PyTorch with derivatives beside values; gradients by torch.func.jvp",
                     share=4, patience=3.0, says_no=_NO_TORCH_KERNEL + _NOT_BATCHED, plain="",
                 ),
                 ":triton": Mode(
@@ -206,7 +206,7 @@ ROWS = {
                              says_no=_NO_JAX_FUNCTION, plain=""),
                 ":vmap": Mode("jax.vmap: two samples at once, compiled by XLA", share=8,
                               patience=3.0, says_no=_NO_JAX_FUNCTION, plain=""),
-                ":forward": Mode("JAX with derivatives beside values; gradients by jax.jacfwd",
+                ":forward": Mode("JAX with derivatives beside values; gradients by jax.jvp",
                                  share=8, patience=3.0, says_no=_NO_JAX_FUNCTION, plain=""),
                 **{
                     mode: Mode(

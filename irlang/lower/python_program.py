@@ -25,7 +25,7 @@ RESERVED = (
     "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
     "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed", "mx", "where",
     "watched", "tapped", "SHOWN", "TAPS", "fixed", "converted", "inferred", "batched",
-    "beside", "rolled", "sample", "dual_level", "make_dual", "unpack_dual", "columns",
+    "beside", "rolled", "sample", "dual_level", "make_dual", "unpack_dual", "column", "columns",
 )  # fmt: skip
 _WIDTH = 100
 

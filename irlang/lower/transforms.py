@@ -178,9 +178,26 @@ _BY_SAMPLE = "batched({0}.grad(loss, places), [*values.values()])"
 # no NaN reverse mode is not asked, which may refuse what forward mode has a rule for.
 _TORCH_COLUMNS = '''
 
+def column(loss, place, values):
+    """The gradient by one value in forward mode, of 64 of its elements at a time."""
+    value, found = values[place], []
+
+    def slope(direction):
+        def moved(value):
+            return loss(*values[:place], value, *values[place + 1 :])
+
+        return torch.func.jvp(moved, (value,), (direction,))[1]
+
+    for start in range(0, value.numel(), 64):
+        rows = torch.arange(start, min(start + 64, value.numel()))
+        ones = F.one_hot(rows, value.numel()).to(value.dtype).reshape(-1, *value.shape)
+        found.append(torch.vmap(slope, randomness="different")(ones))
+    return torch.cat(found).reshape(value.shape)
+
+
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
-    found = [torch.func.jacfwd(loss, place, randomness="different")(*values) for place in places]
+    found = [column(loss, place, values) for place in places]
     # They have the loss's type, and zeros that are not stored have no array.
     found = [value.to(values[place].dtype).clone() for value, place in zip(found, places)]
     if not any(value.isnan().any() for value in found):
@@ -190,9 +207,27 @@ def columns(loss, places, values):
 '''
 _JAX_COLUMNS = '''
 
+def column(loss, place, values):
+    """The gradient by one value in forward mode, of 64 of its elements at a time."""
+    value = values[place]
+
+    def slope(direction):
+        def moved(value):
+            return loss(*values[:place], value, *values[place + 1 :])
+
+        return jax.jvp(moved, (value,), (direction,))[1]
+
+    several, found = jax.jit(jax.vmap(slope)), []
+    for start in range(0, value.size, 64):
+        rows = jnp.arange(start, min(start + 64, value.size))
+        ones = jax.nn.one_hot(rows, value.size, dtype=value.dtype).reshape(-1, *value.shape)
+        found.append(several(ones))
+    return jnp.concatenate(found).reshape(value.shape)
+
+
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
-    found = [jax.jit(jax.jacfwd(loss, place))(*values) for place in places]
+    found = [column(loss, place, values) for place in places]
     found = [value.astype(values[place].dtype) for value, place in zip(found, places)]  # the loss's
     if not any(jnp.isnan(value).any() for value in found):
         return found
@@ -208,7 +243,7 @@ def _taken(text: str, how: str) -> str:
 
 
 def torch_transformed(layout: Layout, mode: str) -> Layout:
-    """PyTorch's programs by `torch.vmap`, or with `torch.func.jacfwd`."""
+    """PyTorch's programs by `torch.vmap`, or with `torch.func.jvp`."""
     layout = replace(layout, watched="", watched_run="", slopes=None)
     if mode == "vmap":
         return replace(
@@ -223,7 +258,7 @@ def torch_transformed(layout: Layout, mode: str) -> Layout:
 
 
 def jax_transformed(layout: Layout, mode: str) -> Layout:
-    """JAX's programs by `jax.vmap`, or with `jax.jacfwd`; compiled."""
+    """JAX's programs by `jax.vmap`, or with `jax.jvp`; compiled."""
     layout = replace(layout, watched="", watched_run="", slopes=None)
     if mode == "vmap":
         return replace(
