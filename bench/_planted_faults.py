@@ -160,6 +160,9 @@ class _Slope(torch.autograd.Function):
     def backward(ctx, g):
         return g * (1 + 1e-4)
 """
+_SLOPED = _SLOPE + _FIRST.format(
+    "args[1] = _Slope.apply(args[1]) if args[1].requires_grad else args[1]"
+)
 
 _BIAS = """
 def make(right):
@@ -229,18 +232,14 @@ replace(torch, ('sum',), make)
         "torch",
         f"dense,{_AROUND}",
         ("dense",),
-        _SLOPE
-        + _FIRST.format("args[1] = _Slope.apply(args[1]) if args[1].requires_grad else args[1]")
-        + "replace(F, ('linear',), make)\n",
+        _SLOPED + "replace(F, ('linear',), make)\n",
         grad=True,
     ),
     "a gradient of conv by 1 + 1e-4": Fault(
         "torch",
         f"conv,{_AROUND}",
         ("conv",),
-        _SLOPE
-        + _FIRST.format("args[1] = _Slope.apply(args[1]) if args[1].requires_grad else args[1]")
-        + f"replace(F, {_CONVS}, make)\n",
+        _SLOPED + f"replace(F, {_CONVS}, make)\n",
         grad=True,
     ),
     "concat along another axis": Fault(

@@ -49,6 +49,16 @@ def _case(text: str, values: Mapping[str, Any] | None = None) -> Case:
     return Case(graph, inputs(graph, 0, values), initial_values(graph, 0), builtin())
 
 
+def _summed(given: str, call: str, of: str = "y") -> str:
+    """A model of one call whose loss is the sum of its result, or of what is made of that."""
+    _, info = given.split(" in ")[0].split(": ")
+    axes = list(range(info.count(",") + 1))
+    return (
+        f"nnir 1\nmodel m({given}) -> y: {info} {{\n"
+        f"  y = {call}\n  loss = reduce_sum({of}; axes = {axes})\n}}\n"
+    )
+
+
 def _verdicts(case: Case, target: str) -> dict[str, str]:
     with Session([target]) as session:
         (outcome,) = session.compare([case], grad=case.graph.loss is not None)
@@ -101,10 +111,7 @@ def test_a_sample_that_is_refused_is_not_the_programs_fault() -> None:
 def test_an_infinite_slope_says_nothing_of_others(target: str) -> None:
     """0 times infinity is NaN in forward mode, for every element beside."""
     _installed(target)
-    text = (
-        "nnir 1\nmodel m(x: f32[3] in [0, 4]) -> y: f32[3] {\n"
-        "  y = sqrt(x)\n  loss = reduce_sum(y; axes = [0])\n}\n"
-    )
+    text = _summed("x: f32[3] in [0, 4]", "sqrt(x)")
     case = _case(text, {"x": np.asarray([0, 1, 4], np.float32)})
     assert not {*_verdicts(case, target).values()} & FINDINGS
 
@@ -113,19 +120,13 @@ def test_an_infinite_slope_says_nothing_of_others(target: str) -> None:
 def test_gradients_have_the_type_of_what_they_are_by(target: str) -> None:
     """A column of a loss in f64 is in f64."""
     _installed(target)
-    text = (
-        "nnir 1\nmodel m(x: f32[3] in [0, 4]) -> y: f32[3] {\n"
-        "  y = tanh(x)\n  loss = reduce_sum(cast(y; to = f64); axes = [0])\n}\n"
-    )
+    text = _summed("x: f32[3] in [0, 4]", "tanh(x)", "cast(y; to = f64)")
     assert _verdicts(_case(text), target)["d_x"] in ("agrees", "rounding")
 
 
 def test_a_gradient_that_is_shared_by_two_triangles_is_not_asked_of_forward_mode() -> None:
     _installed("torch:forward")
-    text = (
-        "nnir 1\nmodel m(a: f32[2, 2] in [-9, 9]) -> y: f32[2, 2] {\n"
-        "  y = cholesky(a)\n  loss = reduce_sum(y; axes = [0, 1])\n}\n"
-    )
+    text = _summed("a: f32[2, 2] in [-9, 9]", "cholesky(a)")
     case = _case(text, {"a": np.asarray([[4, 1], [1, 9]], np.float32)})
     for target in ("torch", "torch:forward"):
         assert _verdicts(case, target)["d_a"] in ("agrees", "rounding")
@@ -136,10 +137,7 @@ def test_a_gradient_that_forward_mode_alone_loses_is_found() -> None:
     which those before it are lost.
     """
     _installed("torch:forward")
-    text = (
-        "nnir 1\nmodel m(x: f32[3] in [-400, 400]) -> y: f32[3] {\n"
-        "  y = logcumsumexp(x; axis = 0)\n  loss = reduce_sum(y; axes = [0])\n}\n"
-    )
+    text = _summed("x: f32[3] in [-400, 400]", "logcumsumexp(x; axis = 0)")
     case = _case(text, {"x": np.asarray([0, 1, 300], np.float32)})
     assert _verdicts(case, "torch:forward")["d_x"] == "wrong"
     assert _verdicts(case, "torch")["d_x"] == "agrees"

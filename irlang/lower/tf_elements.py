@@ -127,21 +127,22 @@ def _formats(call: Tf) -> dict[str, str] | None:
     return {"src": first, "dst": "".join(first[axis] for axis in order)}
 
 
-def _mapped(call: Tf, kernel: str) -> Value | None:
-    """By where an axis of the one order is in the other."""
+def _formatted(call: Tf, kernel: str, there: str, back: str) -> Value | None:
+    """there, back: which of the two orders of axes the kernel is told first, and which second."""
     x, formats = call.input("x"), _formats(call)
     if formats is None or x.dtype not in _PLACES:
         return None
-    given = {"src_format": f'"{formats["dst"]}"', "dst_format": f'"{formats["src"]}"'}
+    given = {"src_format": f'"{formats[there]}"', "dst_format": f'"{formats[back]}"'}
     return call.value(invoke(kernel, x=x, **given))
+
+
+def _mapped(call: Tf, kernel: str) -> Value | None:
+    """By where an axis of the one order is in the other."""
+    return _formatted(call, kernel, "dst", "src")
 
 
 def _permuted(call: Tf, kernel: str) -> Value | None:
-    x, formats = call.input("x"), _formats(call)
-    if formats is None or x.dtype not in _PLACES:
-        return None
-    given = {"src_format": f'"{formats["src"]}"', "dst_format": f'"{formats["dst"]}"'}
-    return call.value(invoke(kernel, x=x, **given))
+    return _formatted(call, kernel, "src", "dst")
 
 
 def _difference(call: Tf, kernel: str) -> list[Value] | None:

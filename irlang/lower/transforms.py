@@ -10,6 +10,7 @@ By `forward` every real input carries a derivative along with it; gradients are 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from irlang.lower.python_program import Layout
@@ -34,15 +35,6 @@ def batched(function, values):
         found = both(*beside(values, axes, lambda value: value))
     return [value[1] for value in found]
 '''
-_TORCH_RUN = '''
-def run(inputs, params):
-    """The outputs as arrays by name."""
-    values = [tensor(name, inputs[name]) for name in INPUTS]
-    values += [tensor(name, params[name]) for name in PARAMS]
-    with torch.no_grad():
-        results = batched({function}, values)
-    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
-'''
 _TORCH_DUAL_RUN = '''
 def run(inputs, params):
     """The outputs as arrays by name, computed with derivatives beside them."""
@@ -54,13 +46,13 @@ def run(inputs, params):
     return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
 '''
 # Of what has no elements the gradient has none, either.
-_TORCH_GRADIENTS = '''
+_GRADIENTS = '''
 def gradients(inputs, params):
     """The gradients of the loss by the names of the real inputs and parameters."""
     values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
     values.update((name, tensor(name, params[name])) for name in PARAMS)
-    found = {{name: value for name, value in values.items() if value.is_floating_point()}}
-    wanted = [name for name, value in found.items() if value.numel()]
+    found = {{name: value for name, value in values.items() if REAL}}
+    wanted = [name for name, value in found.items() if SIZE]
 
     def loss(*values):
         return {function}(*values)[-1]
@@ -84,14 +76,6 @@ def batched(function, values):
     found = jax.jit(jax.vmap(function, axes))(*pairs)
     return [value[1] for value in found]
 '''
-_JAX_RUN = '''
-def run(inputs, params):
-    """The outputs as arrays by name."""
-    values = [tensor(name, inputs[name]) for name in INPUTS]
-    values += [tensor(name, params[name]) for name in PARAMS]
-    results = batched({function}, values)
-    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
-'''
 _JAX_DUAL_RUN = '''
 def run(inputs, params):
     """The outputs as arrays by name, computed with derivatives beside them."""
@@ -105,22 +89,6 @@ def run(inputs, params):
     slopes = {{name: jnp.ones_like(value) for name, value in real.items()}}
     results, _ = jax.jit(lambda real: jax.jvp(computed, (real,), (slopes,)))(real)
     return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
-'''
-_JAX_GRADIENTS = '''
-def gradients(inputs, params):
-    """The gradients of the loss by the names of the real inputs and parameters."""
-    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
-    values.update((name, tensor(name, params[name])) for name in PARAMS)
-    found = {{n: v for n, v in values.items() if jnp.issubdtype(v.dtype, jnp.floating)}}
-    wanted = [name for name, value in found.items() if value.size]
-
-    def loss(*values):
-        return {function}(*values)[-1]
-
-    if wanted:
-        places = tuple(place for place, name in enumerate(values) if name in wanted)
-        found.update(zip(wanted, TAKEN))
-    return {{name: array(name, value) for name, value in found.items()}}
 '''
 _TF_BATCH = '''
 def rolled(value):
@@ -146,14 +114,6 @@ def batched(function, values):
         found = both(tf.identity)
     return [value[1] for value in found]
 '''
-_TF_RUN = '''
-def run(inputs, params):
-    """The outputs as arrays by name."""
-    values = [tensor(name, inputs[name]) for name in INPUTS]
-    values += [tensor(name, params[name]) for name in PARAMS]
-    results = batched({function}, values)
-    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
-'''
 _TF_GRADIENTS = '''
 def gradients(inputs, params):
     """The gradients of the loss by the names of the real inputs and parameters."""
@@ -172,41 +132,11 @@ def gradients(inputs, params):
     found = batched(slopes, [*values.values()]) if wanted else []
     return {{name: array(name, value) for name, value in zip(wanted, found)}}
 '''
-_BY_SAMPLE = "batched({0}.grad(loss, places), [*values.values()])"
+_BY_SAMPLE = "batched(FUNC.grad(loss, places), [*values.values()])"
 # What one element does not change is told by a derivative of 0, of which an infinite slope of
 # another makes NaN: that is as forward mode is, and says nothing of this element. Where there is
 # no NaN reverse mode is not asked, which may refuse what forward mode has a rule for.
-_TORCH_COLUMNS = '''
-
-def column(loss, place, values):
-    """The gradient by one value in forward mode, of 64 of its elements at a time."""
-    value, found = values[place], []
-
-    def slope(direction):
-        def moved(value):
-            return loss(*values[:place], value, *values[place + 1 :])
-
-        return torch.func.jvp(moved, (value,), (direction,))[1]
-
-    for start in range(0, value.numel(), 64):
-        rows = torch.arange(start, min(start + 64, value.numel()))
-        ones = F.one_hot(rows, value.numel()).to(value.dtype).reshape(-1, *value.shape)
-        found.append(torch.vmap(slope, randomness="different")(ones))
-    return torch.cat(found).reshape(value.shape)
-
-
-def columns(loss, places, values):
-    """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
-    found = [column(loss, place, values) for place in places]
-    # They have the loss's type, and zeros that are not stored have no array.
-    found = [value.to(values[place].dtype).clone() for value, place in zip(found, places)]
-    if not any(value.isnan().any() for value in found):
-        return found
-    back = torch.func.grad(loss, places)(*values)
-    return [torch.where(value.isnan(), other, value) for value, other in zip(found, back)]
-'''
-_JAX_COLUMNS = '''
-
+_COLUMNS = '''
 def column(loss, place, values):
     """The gradient by one value in forward mode, of 64 of its elements at a time."""
     value = values[place]
@@ -215,65 +145,98 @@ def column(loss, place, values):
         def moved(value):
             return loss(*values[:place], value, *values[place + 1 :])
 
-        return jax.jvp(moved, (value,), (direction,))[1]
+        return FUNC.jvp(moved, (value,), (direction,))[1]
 
-    several, found = jax.jit(jax.vmap(slope)), []
-    for start in range(0, value.size, 64):
-        rows = jnp.arange(start, min(start + 64, value.size))
-        ones = jax.nn.one_hot(rows, value.size, dtype=value.dtype).reshape(-1, *value.shape)
+    several, found = SEVERAL, []
+    for start in range(0, SIZE, 64):
+        rows = ARRAYS.arange(start, min(start + 64, SIZE))
+        ones = ONES.reshape(-1, *value.shape)
         found.append(several(ones))
-    return jnp.concatenate(found).reshape(value.shape)
+    return ARRAYS.JOINED(found).reshape(value.shape)
 
 
 def columns(loss, places, values):
     """Gradients in forward mode; those in reverse mode where an infinite slope times 0 is NaN."""
     found = [column(loss, place, values) for place in places]
-    found = [value.astype(values[place].dtype) for value, place in zip(found, places)]  # the loss's
-    if not any(jnp.isnan(value).any() for value in found):
+    # They have the loss's type.
+    found = [CAST for value, place in zip(found, places)]
+    if not any(ARRAYS.isnan(value).any() for value in found):
         return found
-    back = jax.jit(jax.grad(loss, places))(*values)
-    return [jnp.where(jnp.isnan(value), other, value) for value, other in zip(found, back)]
+    back = BACK(*values)
+    pairs = zip(found, back)
+    return [ARRAYS.where(ARRAYS.isnan(value), other, value) for value, other in pairs]
+
+
 '''
+# What each of both says in its place; zeros of PyTorch that are not stored have no array.
+_TORCH = {
+    "REAL": "value.is_floating_point()",
+    "FUNC": "torch.func",
+    "ONES": "F.one_hot(rows, value.numel()).to(value.dtype)",
+    "SIZE": "value.numel()",
+    "SEVERAL": 'torch.vmap(slope, randomness="different")',
+    "JOINED": "cat",
+    "CAST": "value.to(values[place].dtype).clone()",
+    "BACK": "torch.func.grad(loss, places)",
+    "ARRAYS": "torch",
+}
+_JAX = {
+    "REAL": "jnp.issubdtype(value.dtype, jnp.floating)",
+    "FUNC": "jax",
+    "ONES": "jax.nn.one_hot(rows, value.size, dtype=value.dtype)",
+    "SIZE": "value.size",
+    "SEVERAL": "jax.jit(jax.vmap(slope))",
+    "JOINED": "concatenate",
+    "CAST": "value.astype(values[place].dtype)",
+    "BACK": "jax.jit(jax.grad(loss, places))",
+    "ARRAYS": "jnp",
+}
 _BY_COLUMN = "columns(loss, places, [*values.values()])"
 _DUALS = "\nfrom torch.autograd.forward_ad import dual_level, make_dual, unpack_dual"
+_BY = {"PyTorch": "torch.vmap", "JAX": "jax.vmap", "TensorFlow": "tf.vectorized_map"}
 
 
-def _taken(text: str, how: str) -> str:
-    return text.replace("TAKEN", how)
+def _in_words(text: str, words: Mapping[str, str]) -> str:
+    for word, said in words.items():
+        text = text.replace(word, said)
+    return text
+
+
+def _by_column(words: Mapping[str, str]) -> str:
+    return _in_words(_COLUMNS + _GRADIENTS.replace("TAKEN", _BY_COLUMN).lstrip("\n"), words)
+
+
+def _batched(layout: Layout, framework: str, wrapper: str, gradients: str) -> Layout:
+    """The layout of programs that are computed for two samples at once."""
+    run = layout.run.replace("{function}(*values)", "batched({function}, values)")
+    return replace(
+        layout, framework=f"{framework}, two samples by {_BY[framework]}", wrapper=wrapper, run=run,
+        gradients=gradients, watched="", watched_run="", slopes=None,
+    )  # fmt: skip
 
 
 def torch_transformed(layout: Layout, mode: str) -> Layout:
     """PyTorch's programs by `torch.vmap`, or with `torch.func.jvp`."""
-    layout = replace(layout, watched="", watched_run="", slopes=None)
     if mode == "vmap":
-        return replace(
-            layout, framework="PyTorch, two samples by torch.vmap", wrapper=_TORCH_BATCH,
-            run=_TORCH_RUN, gradients=_taken(_TORCH_GRADIENTS, _BY_SAMPLE.format("torch.func")),
-        )  # fmt: skip
+        gradients = _in_words(_GRADIENTS.replace("TAKEN", _BY_SAMPLE), _TORCH)
+        return _batched(layout, "PyTorch", _TORCH_BATCH, gradients)
     return replace(
         layout, framework="PyTorch, gradients in forward mode", imports=layout.imports + _DUALS,
-        run=_TORCH_DUAL_RUN,
-        gradients=_TORCH_COLUMNS + "\n" + _taken(_TORCH_GRADIENTS, _BY_COLUMN),
+        run=_TORCH_DUAL_RUN, gradients=_by_column(_TORCH), watched="", watched_run="", slopes=None,
     )  # fmt: skip
 
 
 def jax_transformed(layout: Layout, mode: str) -> Layout:
     """JAX's programs by `jax.vmap`, or with `jax.jvp`; compiled."""
-    layout = replace(layout, watched="", watched_run="", slopes=None)
     if mode == "vmap":
-        return replace(
-            layout, framework="JAX, two samples by jax.vmap", wrapper=_JAX_BATCH, run=_JAX_RUN,
-            gradients=_taken(_JAX_GRADIENTS, _BY_SAMPLE.format("jax")),
-        )  # fmt: skip
+        gradients = _in_words(_GRADIENTS.replace("TAKEN", _BY_SAMPLE), _JAX)
+        return _batched(layout, "JAX", _JAX_BATCH, gradients)
     return replace(
         layout, framework="JAX, gradients in forward mode", run=_JAX_DUAL_RUN,
-        gradients=_JAX_COLUMNS + "\n" + _taken(_JAX_GRADIENTS, _BY_COLUMN),
+        gradients=_by_column(_JAX), watched="", watched_run="", slopes=None,
     )  # fmt: skip
 
 
 def tf_batched(layout: Layout) -> Layout:
     """TensorFlow's programs by `tf.vectorized_map`."""
-    return replace(
-        layout, framework="TensorFlow, two samples by tf.vectorized_map", watched="",
-        watched_run="", slopes=None, wrapper=_TF_BATCH, run=_TF_RUN, gradients=_TF_GRADIENTS,
-    )  # fmt: skip
+    return _batched(layout, "TensorFlow", _TF_BATCH, _TF_GRADIENTS)
