@@ -23,8 +23,15 @@ def _is_in(code: str | bytes) -> bool:
     return isinstance(code, bytes) and CONTRIBUTED.encode() in code
 
 
-# What a release computes otherwise: the bias that is added before the norm is left out.
-DEFECTS = {"ort-1.17": {"skip_rms_norm"}}
+# What a release does otherwise: a constant axis ends the process, as only typed data are read of
+# it; the bias that is added before the norm is left out.
+_OLD = frozenset({"expand_dims"})
+DEFECTS = {
+    "ort-1.15": _OLD,
+    "ort-1.17": _OLD | {"skip_rms_norm"},
+    "ort-1.20": _OLD,
+    "ort-1.23": _OLD,
+}
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "ort-1.15", "ort-1.17", "ort-1.20", "ort-1.23"])
@@ -41,10 +48,10 @@ def test_its_own_operators_are_right(target: str) -> None:
             programs.append(Program(lowered.kind, lowered.code, one.inputs, lowered.params))
     with Worker(known.worker) as worker:
         results = worker.submit(programs)
-    assert not [r.error for r in results if r.status != "ok"]
     for one, result in zip(sent, results, strict=True):
-        accepted = operator(one.call) in DEFECTS.get(target, ())
-        assert accepted or not list(one.faults(result.outputs)), one.call
+        if operator(one.call) not in DEFECTS.get(target, ()):
+            assert result.status == "ok", (one.call, result.error)
+            assert not list(one.faults(result.outputs)), one.call
     assert {"gelu", "matmul", "inverse", "trilu", "qlinear_add", "packed_attention"} <= {
         operator(one.call) for one in sent
     }
