@@ -134,19 +134,28 @@ class Seen:
         self.aside = 0.0
         self._fault = fault
         self._titles: dict[Path, tuple[str, bool]] = {}
+        self._looked: set[tuple[Path, int]] = set()
 
     def look(self, out: Path) -> None:
         """Looks for new ones."""
         for file in sorted(out.glob("f-*/finding.nnir")):
-            if file in self._titles:
+            try:
+                self._read(file)
+            except FileNotFoundError:  # the campaign has put it elsewhere, or another in its place
                 continue
-            title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-            culprit = title.removesuffix(", not repeated").rpartition(", ")[2]
-            right = culprit in self._fault.culprits
-            self._titles[file] = title, right
-            found = *_size(file), file.stat().st_mtime
-            if right and (self.best is None or found[:2] < self.best[:2]) and self._is_of_it(file):
-                self.best = found
+
+    def _read(self, file: Path) -> None:
+        written = file.stat()
+        if (file, written.st_mtime_ns) in self._looked:
+            return
+        title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        culprit = title.removesuffix(", not repeated").rpartition(", ")[2]
+        right = culprit in self._fault.culprits
+        found = *_size(file), written.st_mtime
+        self._looked.add((file, written.st_mtime_ns))
+        self._titles[file] = title, right
+        if right and (self.best is None or found[:2] < self.best[:2]) and self._is_of_it(file):
+            self.best = found
 
     def _is_of_it(self, file: Path) -> bool:
         """Whether the framework without the fault is right: others are its own."""
