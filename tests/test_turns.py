@@ -5,9 +5,12 @@ What is written so is held to the oracle as ever, and says that it is another pr
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import onnx
@@ -293,3 +296,27 @@ def test_one_in_three_programs_is_written_otherwise() -> None:
         assert {_in_turn(session, (n, 0, lone))[2].manner.turn for n in range(15)} == {0}
     assert turns.count(0) == 12  # at even turns `F.glu` has no other word
     assert {*turns} == {0, 1, 3, 5}
+
+
+@pytest.mark.parametrize("target", ["torch", "jax"])
+def test_words_are_functions_that_there_are(target: str) -> None:
+    usable(target)
+    module = importlib.import_module(target)
+    called: dict[str, str] = {}
+    for one in every_case("f32"):
+        row = tables()[target].get(operator(one.call))
+        for turn in range(2 * len(row.words) + 2 if row is not None else 0):
+            code = str(written(one, target, turn).code)
+            named = re.findall(rf"\b{target}(?:\.\w+)+(?=\()|(?<=\.)[a-z]\w*_(?=\()", code)
+            called.update(dict.fromkeys(named, one.call))
+    holders = module, getattr(module, "Tensor", None)
+    for name, call in called.items():
+        found = attrgetter(name.removeprefix(f"{target}."))
+        assert any(_has(holder, found) for holder in holders), (name, call)
+
+
+def _has(holder: object, found: Callable[[object], object]) -> bool:
+    try:
+        return found(holder) is not None
+    except AttributeError:
+        return False

@@ -96,8 +96,10 @@ def turned(function: str) -> Native:
     return Native(function, rule)
 
 
-def exchanged(swap: str, move: str) -> Native:
-    """A transposition of two axes that are exchanged, or of one that is moved."""
+def exchanged(swap: str, move: str | None = None) -> Native:
+    """A transposition of two axes that are exchanged, or of one that is moved where there is a
+    function for that.
+    """
 
     def rule(call: Call[Any]) -> Value | None:
         x, order = call.input("x"), tuple(call["order"])
@@ -110,11 +112,11 @@ def exchanged(swap: str, move: str) -> Native:
         for source, target in ((first, last), (last, first)):
             rest = [axis for axis in range(x.rank) if axis != source]
             rest.insert(target, source)
-            if tuple(rest) == order:
+            if move is not None and tuple(rest) == order:
                 return call.value(invoke(move, x, source, target))
         return None
 
-    return Native(f"{swap}, {move}", rule)
+    return Native(swap if move is None else f"{swap}, {move}", rule)
 
 
 def joined_as_numpy(module: str) -> Native:
