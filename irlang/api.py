@@ -97,7 +97,7 @@ class Model:
         self,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         *,
-        gradient: bool = False,
+        gradient: bool | None = None,
         domain: str = "relations",
         flush: bool = False,
         seconds: float = 6.0,
@@ -105,9 +105,10 @@ class Model:
     ) -> Verdicts:
         """Where NaN and infinity can arise: `irlang analyze`, see docs/analysis.md.
 
-        ranges: of inputs and parameters, before those that the text declares. flush: whether
-        numbers below the smallest normal one may be taken for 0. seconds: that the search for
-        witnesses may take. Raises `usage.range` where no name is there.
+        ranges: of inputs and parameters, before those that the text declares. gradient: whether
+        the gradients are analysed as well; those of a text with a loss are unless it is said.
+        flush: whether numbers below the smallest normal one may be taken for 0. seconds: that the
+        search for witnesses may take. Raises `usage.range` where no name is there.
         """
         from irlang.analysis.confirm import Frameworks
         from irlang.analysis.subject import subject
@@ -117,6 +118,7 @@ class Model:
             self.graph, self.catalog, ranges=ranges, seed=seed, file=self.file, text=self.text,
             names=self.names, spare=self.spare, left_out=self.left_out, flush=flush,
         )  # fmt: skip
+        gradient = ready.trains if gradient is None else gradient
         with Frameworks() as frameworks:
             return verdicts(
                 ready, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
@@ -248,7 +250,7 @@ def analyze(
     model: Model | str | Path,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     *,
-    gradient: bool = False,
+    gradient: bool | None = None,
     domain: str = "relations",
     flush: bool = False,
     seconds: float = 6.0,

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,27 @@ def test_a_model_without_calls_has_a_gradient(tmp_path: Path, capsys: Any) -> No
     path.write_text("model m(x: f32[3] in [0, 1]) -> x: f32[3] {\n}\n")
     code, said, _ = run(str(path), "--gradient", capsys=capsys)
     assert (code, said.startswith(f"{path}: no NaN or infinity can arise")) == (0, True)
+
+
+_ROOT = "model m(x: f32[3] in [0, 1]) -> {0}: f32[3] {{\n  {0} = sqrt(x)\n{1}}}\n"
+
+
+def test_a_text_with_a_loss_has_its_gradient_analysed(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(_ROOT.format("r", "  loss = reduce_sum(r)\n"))
+    code, said, _ = run(str(path), capsys=capsys)
+    assert (code, "the gradient of `sqrt`" in said) == (1, True)
+    code, said, _ = run(str(path), "--no-gradient", capsys=capsys)
+    assert (code, "Gradients were not analysed" in said) == (0, True)
+    path.write_text(_ROOT.format("r", ""))
+    assert run(str(path), capsys=capsys)[0] == 0
+    assert run(str(path), "--gradient", capsys=capsys)[0] == 1
+
+
+def test_what_another_system_calls_a_loss_states_nothing() -> None:
+    made = ready(_ROOT.format("r", "  loss = reduce_sum(r)\n"))
+    assert made.trains
+    assert not replace(made, names={"loss": "the/loss:0"}).trains
 
 
 def test_a_time_that_is_no_number_is_refused(tmp_path: Path, capsys: Any) -> None:

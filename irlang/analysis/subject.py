@@ -70,6 +70,13 @@ class Subject:
         return call if short else f"{node.op.name}(…)"
 
     @property
+    def trains(self) -> bool:
+        """Whether the text states that the model is trained: it has a loss. What another system
+        calls a loss states nothing.
+        """
+        return self.graph.loss is not None and not self.names
+
+    @property
     def prefix(self) -> str:
         """What the names of gradients begin with."""
         return free_prefix(self.graph.values)

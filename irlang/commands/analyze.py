@@ -34,7 +34,11 @@ def _number(_: click.Context, option: click.Parameter, value: float) -> float:
     metavar="FILE.json",
     help='Ranges of inputs and parameters, {"x": [0, 1], ...}; they go before those in the text.',
 )
-@click.option("--gradient", is_flag=True, help="Analyse the gradients as well.")
+@click.option(
+    "--gradient/--no-gradient",
+    default=None,
+    help="Whether to analyse the gradients as well.  [default: those of a text with a loss]",
+)
 @click.option(
     "--domain",
     type=click.Choice(["relations", "regions", "tensor"]),
@@ -77,7 +81,7 @@ def _number(_: click.Context, option: click.Parameter, value: float) -> float:
 def command(
     file: str,
     ranges_file: str | None,
-    gradient: bool,
+    gradient: bool | None,
     domain: str,
     flush: bool,
     fix: bool,
@@ -116,6 +120,7 @@ def command(
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         frameworks.start()  # which takes as long as reading and proving do
         subject = load_subject(file, bind, model, ranges, seed, flush)
+        gradient = subject.trains if gradient is None else gradient
         keep()
         told = style == "text"
         if fix:

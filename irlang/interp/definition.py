@@ -15,7 +15,7 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput, Span
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
-from irlang.interp.frame import suggestion
+from irlang.interp.frame import meant, suggestion
 from irlang.interp.openness import open_faults
 from irlang.interp.roles import role_faults
 from irlang.interp.terms import oversize
@@ -392,7 +392,7 @@ def _operands(
     found: list[Diagnostic],
 ) -> None:
     if catalog.op(call.function) is None and call.function not in blocks:
-        near = suggestion(call.function, (*catalog.names(), *blocks))
+        near = meant(catalog.nearest(call.function, blocks))
         message = f"there is no operator `{call.function}`"
         found.append(Diagnostic("model.operator", message, call.span, help=near))
     for arg in call.args:

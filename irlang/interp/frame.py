@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -88,7 +88,11 @@ class Frame:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`did you mean …?` with the names that look like `name`; empty if none does."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.55)
+    return meant(difflib.get_close_matches(name, list(known), n=3, cutoff=0.55))
+
+
+def meant(near: Sequence[str]) -> str:
+    """`did you mean …?` with these names; empty if there are none."""
     return f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else ""
 
 

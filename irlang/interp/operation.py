@@ -17,7 +17,7 @@ from irlang.graph_numbers import number_type
 from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
 from irlang.interp.declaration import require_range
-from irlang.interp.frame import Frame, suggestion
+from irlang.interp.frame import Frame, meant
 from irlang.interp.schedule import schedule
 
 _SLIP = 0.85  # how alike two names are, of 1, for one to be a slip of the pen for the other
@@ -137,7 +137,7 @@ class Calls(ABC):
                 f"there is no operator `{name}`",
                 place,
                 node=node,
-                help=suggestion(name, functions),
+                help=meant(self.file.catalog.nearest(name, self.file.blocks)),
                 edits=(Edit(place, slips[0]),) if slips else (),
             )
         )
