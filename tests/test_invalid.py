@@ -84,6 +84,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
         (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
         assert counts["torch"]["crash"] >= 1 + len(others)  # each requirement is told of once
         assert one[1].verdict.verdict == "crash"
+        assert sum(array.size for array in one[1].case.values.values()) == 1  # it is made small
         assert judge_invalid(session, builtin(), SEEDS[:1], ("softplus",))[0] == []  # known by now
         found = find_accepted(session, one[1], one[0])
     assert "SIGFPE" in found.verdict.message

@@ -159,7 +159,14 @@ def judge_invalid(
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
             result, told = got[number, target], said[number][target]
             one, case = whole, cases[number]
-            if told == "accepted":
+            own = programs.own(target, one.graph) if told == "crash" else None
+            functions = functions_of(programs, target, one.graph) if told == "crash" else ""
+            symptom = symptom_of_breach(target, one, told, functions)
+            if told == "crash" and is_told(symptom, before):
+                before.add(symptom)
+                continue
+            repeated = told != "crash" or crashes_again(session.workers[target], own, case)
+            if told != "timeout" and repeated:
                 one, case, result = least(session, programs, target, one, case, result)
                 case, result = as_usual(session.workers[target], target, one, case, result)
             message = one.fault.message if told == "accepted" else result.error
@@ -169,14 +176,9 @@ def judge_invalid(
             taken = Accepted(
                 case, target, verdict, one.fault.message, requirement_of(one), given_of(one),
                 dict(result.outputs), others, words, str(result.detail.get("output", "")),
-                told != "crash"
-                or crashes_again(session.workers[target], programs.own(target, one.graph), case),
-                functions_of(programs, target, one.graph) if told == "crash" else "",
-                subject_of(one),
+                repeated, functions, subject_of(one),
             )  # fmt: skip
-            symptom = symptom_of_breach(target, one, told, taken.functions)
-            if told != "crash" or not is_told(symptom, before):
-                found.append((seed, taken))
+            found.append((seed, taken))
             before.add(symptom)
     return found, counts
 

@@ -1,12 +1,14 @@
-"""An invalid call that a target takes, as small as it still does, and as it is usually written."""
+"""An invalid call that a target takes or dies of, as small as that still is, and in usual words."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from irlang.diff.answers import PATIENCE, Sent, is_beyond, is_of_reals, run_again, says_nan, word_of
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over
+from irlang.diff.pace import PACE
 from irlang.diff.runner import Session
 from irlang.gen.fed import fed
 from irlang.gen.smaller import smaller
@@ -14,7 +16,7 @@ from irlang.gen.spoilt import Spoilt
 from irlang.lower.manner import USUAL
 from irlang.lower.pool import Program, Result, Worker, WorkerError
 
-_TRIALS = 24  # smaller calls that are tried for one that is accepted
+_TRIALS, _SECONDS = 24, 2.0  # smaller calls that are tried for one, and for how long at most
 
 
 def least(
@@ -25,14 +27,19 @@ def least(
     case: Case,
     result: Result,
 ) -> tuple[Spoilt, Case, Result]:
-    """A spoilt call that is accepted, as small as it still is, with what it is fed and gives.
+    """A spoilt call that is accepted or ends a process, as small as that still is, with what it is
+    fed and gives.
 
-    Where it gives numbers that look right, a smaller one does: NaN may pass for a refusal.
+    Where it gives numbers that look right, a smaller one does: NaN may pass for a refusal. What
+    ends a process ends it likewise.
     """
     worker = session.workers[target].hasty(PATIENCE)
     whole, last, trials = (one, case, result), None, 0
-    while trials < _TRIALS:
+    until = time.monotonic() + PACE.for_one(_SECONDS)
+    while trials < _TRIALS and time.monotonic() < until:
         for other in smaller(one, case.catalog):
+            if time.monotonic() >= until:
+                break
             lowered = programs.own(target, other.graph)
             if lowered is None or not is_handed_over(other, lowered, target, programs):
                 continue
@@ -44,19 +51,20 @@ def least(
                 (ran,) = worker.submit([program])
             except WorkerError:
                 return whole
-            if word_of(asked, ran) == "accepted" and says_nan(ran) <= says_nan(result):
+            if _does_as(asked, ran, result):
                 one, case, result, last = other, given, ran, program
                 break
         else:
             break
     again = run_again(session.workers[target], [] if last is None else [last])
-    return (one, case, result) if all(r is not None and r.status == "ok" for r in again) else whole
+    steady = all(r is not None and r.status == result.status for r in again)
+    return (one, case, result) if steady else whole
 
 
 def as_usual(
     worker: Worker, target: str, one: Spoilt, case: Case, result: Result
 ) -> tuple[Case, Result]:
-    """A spoilt call that is accepted as it is usually written, where it is in that form, too."""
+    """A spoilt call as it is usually written, where the target does the same of it in that form."""
     if not case.manner.turn:
         return case, result
     programs = Programs(case.catalog)
@@ -66,6 +74,13 @@ def as_usual(
     program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
     asked = Sent(0, program, True, is_beyond(one), is_of_reals(one))
     (ran,) = run_again(worker, [program])
-    if ran is None or word_of(asked, ran) != "accepted":
+    if ran is None or not _does_as(asked, ran, result):
         return case, result
     return replace(case, manner=USUAL), ran
+
+
+def _does_as(asked: Sent, ran: Result, result: Result) -> bool:
+    """Whether a target does of one call as it did of another."""
+    if result.status != "ok":
+        return ran.status == result.status and ran.error == result.error
+    return word_of(asked, ran) == "accepted" and says_nan(ran) <= says_nan(result)
