@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
+from irlang.cli import status
 from irlang.diff import answers, breach, handed, invalid
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
@@ -29,6 +30,7 @@ from irlang.diff.invalid import (
     judge_invalid,
 )
 from irlang.diff.pace import PACE
+from irlang.diff.report_folder import write
 from irlang.diff.report_issue import issue
 from irlang.diff.rounds import Fruitless, Rarest
 from irlang.diff.runner import Session
@@ -93,6 +95,22 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
     text = issue(found, "", "")
     assert "the process dies of an invalid program" in text
     assert 'require beta: beta != 0 else "beta is 0"' in text
+
+
+@pytest.mark.parametrize("command", ["diff", "localize", "reduce"])
+def test_a_finding_that_is_invalid_on_purpose_says_so(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Session(("torch",)) as session:
+        found, _ = judge_invalid(session, builtin(), range(6), ("softplus",))
+        seed, one = next(one for one in found if one[1].verdict.verdict == "accepted")
+        made = find_accepted(session, one, seed)
+    write(made, tmp_path, "f-001")
+    assert status([command, str(tmp_path), "--targets", "torch"]) == 1
+    said = capsys.readouterr().err
+    assert "torch does not refuse this, which is the finding" in said
+    assert f"python {tmp_path / 'show_torch.py'} shows it" in " ".join(said.split())
+    assert "softplus.beta" in said
 
 
 @pytest.mark.parametrize("operator", ["softplus", "group_norm", "bernoulli", "lp_pool"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irlang.commands.loading import load_inputs, load_model
-from irlang.diagnostics import InvalidInput, fail
+from irlang.diagnostics import Diagnostic, InvalidInput, Span, fail
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Case, Session
@@ -34,7 +34,11 @@ def load_case(
 
     arrays = load_inputs(given)
     file = _model_in(file)
-    graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    shapes = {name: array.shape for name, array in arrays.items()}
+    try:
+        graph, catalog = load_model(file, bind, model, shapes)
+    except InvalidInput as error:
+        raise InvalidInput(*error.diagnostics, *_on_purpose(Path(file))) from None
     if grad:
         if graph.loss is None:
             raise fail("usage.loss", "the model has no loss, so that there are no gradients")
@@ -43,6 +47,18 @@ def load_case(
     values, params = drawn(graph, catalog, seed, known)
     path = Path(file)
     return Case(graph, values, params, catalog, edge=is_edge(path), manner=manner_of(path))
+
+
+def _on_purpose(path: Path) -> list[Diagnostic]:
+    """What a finding says whose model is invalid because that is what it is about."""
+    from irlang.diff.reduce_files import is_invalid, target_of
+
+    if not is_invalid(path):
+        return []
+    message = f"{target_of(path)} does not refuse this, which is the finding: nothing is compared"
+    scripts = " or ".join(f"python {one}" for one in sorted(path.parent.glob("show_*.py")))
+    help_ = f"{scripts} shows it" if scripts else "issue.md of its campaign tells of it"
+    return [Diagnostic("finding.invalid", message, Span(str(path), 0, 0, 0, 0), help=help_)]
 
 
 def targets_for(file: str, named: str | None) -> list[str]:

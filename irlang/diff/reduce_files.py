@@ -35,6 +35,7 @@ _BOLD = "in forms that targets may refuse"
 _EDGE = "with values at the edges of their types"
 _TURN = "written in another way: "
 OF_GRADIENTS = "seen in its gradients"
+INVALID = "an invalid call, which has to be refused"
 _HEAD = 4096  # bytes of a file that may hold its first lines
 _NAMES = {
     "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
@@ -150,6 +151,11 @@ def target_of(path: Path) -> str | None:
 def is_of_gradients(path: Path) -> bool:
     """Whether a finding says that it is seen where gradients are asked for."""
     return f"# {OF_GRADIENTS}" in _comments(path)
+
+
+def is_invalid(path: Path) -> bool:
+    """Whether a finding is that an invalid call is not refused: its model is no valid one."""
+    return f"# {INVALID}" in _comments(path)
 
 
 def _comments(path: Path) -> list[str]:

@@ -18,7 +18,7 @@ from irlang.diagnostics import fail
 from irlang.diff.calls import Case
 from irlang.diff.found import Found
 from irlang.diff.gradients import ask, with_loss_shown
-from irlang.diff.reduce_files import OF_GRADIENTS, save, to_text
+from irlang.diff.reduce_files import INVALID, OF_GRADIENTS, save, to_text
 from irlang.diff.report_issue import issue, title, wanted
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_program import program_of
@@ -51,8 +51,9 @@ def _written(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     verdict, case = found.verdict, found.reduced
     reduced = folder / "finding.nnir"
     once = "" if found.repeated else f", {NOT_REPEATED}"
-    slopes = (OF_GRADIENTS,) if verdict.stage == "backward" else ()
-    save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}{once}", *slopes))
+    notes: tuple[str, ...] = (OF_GRADIENTS,) if verdict.stage == "backward" else ()
+    notes += (INVALID,) if found.fault else ()
+    save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}{once}", *notes))
     (folder / "program.nnir").write_text(
         to_text(found.whole.graph, found.whole.catalog, (f"seed {found.seed}",)), "utf-8"
     )
