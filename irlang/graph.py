@@ -18,6 +18,22 @@ from irlang.instance import Definitions, Instance
 
 Operand = str | tuple[str, ...]
 LOSS = "loss"  # the name of what is differentiated, in a model's text
+_GRADIENT = "d_"
+
+
+def gradient_by(name: str) -> str:
+    """What the gradient by an input or a parameter is called among results."""
+    return _GRADIENT + name
+
+
+def is_gradient(name: str) -> bool:
+    """Whether a result is called as a gradient is."""
+    return name.startswith(_GRADIENT)
+
+
+def differentiated(name: str) -> str:
+    """The input or parameter that a gradient is by; the name of another result as it is."""
+    return name.removeprefix(_GRADIENT)
 
 
 @dataclass(slots=True)

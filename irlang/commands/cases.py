@@ -103,11 +103,13 @@ def require_names(graph: Graph) -> None:
     """Raises `usage.names` where a result is called what the gradient by an input or a parameter
     is: one of both would be lost.
     """
+    from irlang.graph import gradient_by
+
     for name in (*graph.inputs, *graph.params):
-        if f"d_{name}" in graph.outputs:
+        if (gradient := gradient_by(name)) in graph.outputs:
             raise fail(
                 "usage.names",
-                f"the result `d_{name}` has the name of the gradient by `{name}`",
+                f"the result `{gradient}` has the name of the gradient by `{name}`",
                 help=f"rename the result, `{name}_d` for instance, or the input",
             )
 

@@ -88,10 +88,11 @@ def _by_oracle(
     if graph.loss and graph.loss not in graph.outputs.values():
         results["loss"] = found[graph.loss]
     if grad:
+        from irlang.graph import gradient_by
         from irlang.interp.gradient import gradients
 
         slopes = gradients(graph, values, catalog)
-        results.update({f"d_{name}": array for name, array in slopes.items()})
+        results.update({gradient_by(name): array for name, array in slopes.items()})
     return results
 
 
@@ -101,6 +102,7 @@ def _on_target(
     from irlang.diagnostics import fail
     from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case, Session, program
+    from irlang.graph import gradient_by
     from irlang.lower.lower import lower
 
     params = {name: values[name] for name in graph.params}
@@ -117,7 +119,7 @@ def _on_target(
         (result,) = session.workers[target].submit([sent])
     if result.status != "ok":
         raise fail(f"run.{result.status}", f"{target}: {result.error}")
-    slopes = {f"d_{name}": array for name, array in result.gradients.items()}
+    slopes = {gradient_by(name): array for name, array in result.gradients.items()}
     return {**{name: result.outputs[name] for name in graph.outputs}, **slopes}
 
 

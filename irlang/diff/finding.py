@@ -37,7 +37,7 @@ from irlang.diff.verdict import (
     worst,
 )
 from irlang.diff.weighing import but_the_sum
-from irlang.graph import Node
+from irlang.graph import Node, gradient_by
 from irlang.lower.pool import Late
 from irlang.scope import show
 
@@ -269,9 +269,9 @@ def _told(
         others,
         session.versions(whole=True),
         {n: known[v] for n, v in reduced.graph.outputs.items() if v in known}
-        | {f"d_{n}": told(ball, verdict) if f"d_{n}" == verdict.name else ball
+        | {gradient_by(n): told(ball, verdict) if gradient_by(n) == verdict.name else ball
            for n, ball in outcome.slopes.items()},
-        {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}
+        {**result.outputs, **{gradient_by(n): a for n, a in result.gradients.items()}}
         if result is not None
         else {},
         output=str(result.detail.get("output", "")) if result is not None else "", plain=plain,

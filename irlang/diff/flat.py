@@ -32,7 +32,7 @@ from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
 from irlang.gen.layout import is_pointwise
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, differentiated, is_gradient
 from irlang.interp import program
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls, hanging
@@ -69,7 +69,7 @@ def with_flat(
     given = {graph.outputs[name]: np.asarray(array) for name, array in results.items()}
     judged = []
     for verdict in found:
-        name = verdict.name.removeprefix("d_")
+        name = differentiated(verdict.name)
         known = name in slopes and name in gradients
         got = np.asarray(gradients[name] if known else ())
         if not known or got.shape != case.values[name].shape:  # it says that it has another shape
@@ -95,7 +95,7 @@ def without_arms(graph: Graph, native: Collection[str], found: list[Verdict]) ->
     composed = {n for node in graph.nodes if node.name not in native for n in node.operands()}
     return [
         Verdict(v.name, v.target, "unstable", message=BY_ARMS, stage=v.stage)
-        if v.verdict in FINDINGS and is_lost(v) and v.name.removeprefix("d_") in composed
+        if v.verdict in FINDINGS and is_lost(v) and differentiated(v.name) in composed
         else v
         for v in found
     ]
@@ -105,7 +105,7 @@ def is_lost(verdict: Verdict) -> bool:
     """Whether a gradient that is a number is none."""
     if verdict.expected is None or verdict.got is None:
         return False
-    backward = verdict.stage == "backward" or verdict.name.startswith("d_")
+    backward = verdict.stage == "backward" or is_gradient(verdict.name)
     return backward and math.isfinite(verdict.expected) and math.isnan(verdict.got)
 
 
@@ -118,7 +118,7 @@ def _judged(
     nothing: Array,
 ) -> Verdict:
     """The verdict on a gradient that is NaN where nothing is known of it."""
-    name = verdict.name.removeprefix("d_")
+    name = differentiated(verdict.name)
     node = _own(graph, case, name, verdict.target)
     if node is None or not _is_finite(case, node):
         return verdict

@@ -26,7 +26,7 @@ from irlang.diff.totals import with_totals
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.dtypes import DTYPES
 from irlang.gen.extreme import has_extreme
-from irlang.graph import Graph
+from irlang.graph import Graph, differentiated, gradient_by
 from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 from irlang.interp.program import balls, given_ball, precision
@@ -168,8 +168,8 @@ def _looked_at(
     result = outcome.results[target]
     shown = {name: graph.values[value] for name, value in graph.outputs.items()}
     outputs = {name: result.outputs[name] for name in shown if name in result.outputs}
-    slopes = {f"d_{name}": graph.values[name] for name in outcome.slopes}
-    pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
+    slopes = {gradient_by(name): graph.values[name] for name in outcome.slopes}
+    pulled = {gradient_by(name): slope for name, slope in result.gradients.items()}
 
     def coarse() -> dict[str, Ball]:
         balls = balls_of(case, graph, half(own))
@@ -230,19 +230,19 @@ def _totalled(
     own: Arithmetic,
 ) -> list[Verdict]:
     """The verdicts, with what gradients at ties add up to."""
-    pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
+    pulled = {gradient_by(name): slope for name, slope in result.gradients.items()}
 
     def choose(ties: str) -> dict[str, Ball]:
         sure = ties == "any" or not leaves_choice(prepare(graph, case.catalog, ties="any"))
         made = outcome.slopes if sure else slopes_of(case, graph, own, outcome.balls, ties)
-        return {f"d_{name}": ball for name, ball in made.items()}
+        return {gradient_by(name): ball for name, ball in made.items()}
 
     return with_totals(found, pulled, choose)
 
 
 def _told(graph: Graph, balls: Mapping[str, Ball], slopes: Mapping[str, Ball]) -> dict[str, Ball]:
     """The balls of what is judged, by the names that verdicts have."""
-    gradients = {f"d_{name}": ball for name, ball in slopes.items()}
+    gradients = {gradient_by(name): ball for name, ball in slopes.items()}
     return gradients | {name: balls[value] for name, value in graph.outputs.items()}
 
 
@@ -263,7 +263,7 @@ def is_strange(graph: Graph, outcome: Outcome, verdicts: Sequence[Verdict]) -> b
     """
     for verdict in verdicts:
         backward = verdict.stage == "backward"
-        name = verdict.name.removeprefix("d_") if backward else graph.outputs.get(verdict.name)
+        name = differentiated(verdict.name) if backward else graph.outputs.get(verdict.name)
         ball = (outcome.slopes if backward else outcome.balls).get(name or "")
         if ball is None or name is None or verdict.max_error is None:
             continue
@@ -334,10 +334,10 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
     for name, ball in outcome.slopes.items():
         if result.status == "refused":
             grave = "unsupported" if _NO_SLOPE.search(result.error) else "refused"
-            found.append(Verdict(f"d_{name}", target, grave, message=_reason(result)))
+            found.append(Verdict(gradient_by(name), target, grave, message=_reason(result)))
         elif name in result.gradients:
             slope = result.gradients[name]
-            found.append(judge(f"d_{name}", target, graph.values[name], ball, slope))
+            found.append(judge(gradient_by(name), target, graph.values[name], ball, slope))
     return found
 
 
@@ -348,7 +348,7 @@ def not_differentiated(asked: Asked, target: str, outcome: Outcome) -> list[Verd
     if asked.reason:
         reasons = dict.fromkeys(outcome.slopes, asked.reason)
     return [
-        Verdict(f"d_{name}", target, "unsupported", message=reasons[name])
+        Verdict(gradient_by(name), target, "unsupported", message=reasons[name])
         for name in outcome.slopes
         if name in reasons
     ]

@@ -15,7 +15,7 @@ from irlang.arithmetic import Arithmetic
 from irlang.catalog import Catalog
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import Verdict
-from irlang.graph import Graph
+from irlang.graph import Graph, gradient_by
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.reference import steps_of
@@ -52,7 +52,7 @@ class SlopeRefiner:
         balls, slopes: of values and of gradients, by name, in standard arithmetic or in the
         target's own. gradients: the target's, by what they are by.
         """
-        known = {f"d_{name}": ball for name, ball in slopes.items() if name in gradients}
+        known = {gradient_by(name): ball for name, ball in slopes.items() if name in gradients}
         # How far off factors may be that are rounded first follows from the terms of a gradient.
         if not known or own.factors or own.fast:
             return found
@@ -68,7 +68,7 @@ class SlopeRefiner:
                 known = {name: _where_known(ball) for name, ball in known.items()}
         given = {inner.graph.outputs[name]: ball for name, ball in known.items()}
         weak = [verdict for verdict in found if verdict.name in known]
-        shown = {f"d_{name}": slope for name, slope in gradients.items()}
+        shown = {gradient_by(name): slope for name, slope in gradients.items()}
         again = {v.name: v for v in inner.refined(weak, given, shown, target, own)}
         return [again.get(verdict.name, verdict) for verdict in found]
 
@@ -76,7 +76,7 @@ class SlopeRefiner:
         """The program whose results are the gradients alone; at a tie any that is allowed."""
         if self._inner is None:
             whole = gradient_graph(prepare(self.graph, self.catalog, ties="any"))
-            named = {f"d_{name}": value for name, value in whole.cotangents.items()}
+            named = {gradient_by(name): value for name, value in whole.cotangents.items()}
             wanted = set(whole.graph.outputs.values())
             outputs = {name: value for name, value in named.items() if value in wanted}
             graph = replace(whole.graph, outputs=outputs)

@@ -7,13 +7,12 @@ look wrong; what is expected has two digits more than that, so that it differs f
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-if TYPE_CHECKING:
-    from irlang.graph import Graph
+from irlang.graph import Graph, differentiated
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _DIGITS = {"bf16": 5, "f16": 6, "f32": 10}  # that tell a real from its neighbours, and one more
@@ -23,7 +22,7 @@ _TYPES: dict[str, Any] = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": 
 def dtype_of(graph: Graph, name: str) -> str:
     """The type of a result, or of the gradient `d_…` by an input or a parameter."""
     value = graph.outputs.get(name, name)
-    info = graph.values.get(value) or graph.values.get(name.removeprefix("d_"))
+    info = graph.values.get(value) or graph.values.get(differentiated(name))
     return info.dtype if info is not None else ""
 
 

@@ -25,7 +25,7 @@ from irlang.diff.verdict import FINDINGS, Verdict, judge
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.layout import is_pointwise
-from irlang.graph import Graph, Node, maker
+from irlang.graph import Graph, Node, differentiated, maker
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls, without
 from irlang.interp.program import balls, precision
@@ -78,8 +78,8 @@ def _spilled(
         value = graph.outputs.get(name)
         if value and _keeps_more(graph, values, value):
             continue
-        info = graph.values[value or name.removeprefix("d_")]
-        ball = values[value] if value else slopes[name.removeprefix("d_")]
+        info = graph.values[value or differentiated(name)]
+        ball = values[value] if value else slopes[differentiated(name)]
         verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
@@ -121,7 +121,7 @@ def _call(graph: Graph, case: Case, name: str) -> Node | None:
     than one call of a function.
     """
     value = graph.outputs.get(name)
-    node = reader(graph, name.removeprefix("d_")) if value is None else maker(graph, value)
+    node = reader(graph, differentiated(name)) if value is None else maker(graph, value)
     if node is None or not is_given(node, case):
         return None
     if any(isinstance(value, tuple) for value in node.inputs.values()):

@@ -25,7 +25,7 @@ from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unfold import is_composed
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest
-from irlang.graph import Node
+from irlang.graph import Node, differentiated, is_gradient
 
 _KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
 _WAITED = ("timeout", "memory")  # what each variant of a call would take its seconds for once more
@@ -41,9 +41,9 @@ def suspects(case: Case, verdicts: Sequence[Verdict]) -> list[Node]:
     if gravest([v.verdict for v in verdicts]) == "unsupported":
         return called if len(called) > 1 else []
     amiss = [v for v in verdicts if v.verdict in FINDINGS]
-    if any(v.index is None and not v.name.startswith("d_") for v in amiss):
+    if any(v.index is None and not is_gradient(v.name) for v in amiss):
         return called
-    named = {case.graph.outputs.get(v.name, v.name.removeprefix("d_")) for v in amiss}
+    named = {case.graph.outputs.get(v.name, differentiated(v.name)) for v in amiss}
     return [node for node in called if named & {*node.outputs, *node.operands()}]
 
 
