@@ -5,8 +5,10 @@
 The models are those of bench/models. A line gives milliseconds of the oracle, of torch in eager
 mode (the program that `irlang lower --to torch` writes) and of onnx.reference (on what is written
 for ONNX Runtime, turned into double precision), the ratio to torch, the factor gained over
-onnx.reference, and what values with radii, and values with gradients, cost over values (radii are
-those of the model in single precision, which frameworks compute in).
+onnx.reference, what would be gained over it by products of matrices alone, as NumPy has them and
+everything else for nothing (a convolution as one product, its columns being there already), and
+what values with radii, and values with gradients, cost over values (radii are those of the model in
+single precision, which frameworks compute in).
 
 Time is that of the processor, of which each candidate uses one thread; they alternate, and a ratio
 is the median of those of the rounds, so that what else the machine does falls on both. Kernels are
@@ -33,6 +35,7 @@ import numpy as np  # noqa: E402
 import onnx.numpy_helper  # noqa: E402
 import onnx.reference  # noqa: E402
 import torch  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import irlang  # noqa: E402
 from irlang.interp import reference, rounding  # noqa: E402
@@ -88,6 +91,42 @@ def doubled(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
+class _Products(TorchDispatchMode):  # type: ignore[misc]  # PyTorch has no types for it
+    """Collects the operands of the products that PyTorch makes of a program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: list[tuple[Array, Array]] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        found = function(*args, **(kwargs or {}))
+        match function.overloadpacket:
+            case torch.ops.aten.mm | torch.ops.aten.bmm:
+                self.pairs.append((args[0].numpy(), args[1].numpy()))
+            case torch.ops.aten.addmm:
+                self.pairs.append((args[1].numpy(), args[2].numpy()))
+            case torch.ops.aten.convolution:
+                weight = args[1].flatten(1).numpy()
+                positions = found.numel() // len(weight)
+                self.pairs.append((weight, np.ones((weight.shape[1], positions))))
+        return found
+
+
+def products(eager: Callable[[], object]) -> Callable[[], object]:
+    """The products of matrices of a program of PyTorch, and nothing else, by NumPy."""
+    with _Products() as seen:
+        eager()
+    ready = [(a, b, np.matmul(a, b)) for a, b in seen.pairs]
+
+    def call() -> None:
+        for a, b, out in ready:
+            np.matmul(a, b, out=out)
+
+    return call
+
+
 def oracle(model: irlang.Model, values: dict[str, Array]) -> object:
     """The outputs, as `irlang run` computes them."""
     return run(model.graph, values, model.catalog, keep=set(model.graph.outputs.values()))
@@ -121,18 +160,20 @@ def main() -> None:
     reference.COMPILE = reference.LOAD = reference.IMPORT = rounding._NEST = 0
     names = sys.argv[1:] or sorted(path.stem for path in MODELS.glob("*.nnir"))
     print(
-        "model         oracle    torch     onnx  oracle/torch  onnx/oracle  radius/value"
-        "  gradient/value"
+        "model         oracle    torch     onnx  oracle/torch  onnx/oracle  onnx/products"
+        "  radius/value  gradient/value"
     )
     for name in names:
         model = irlang.load(MODELS / f"{name}.nnir")
         values = model.values()
         narrow = irlang.loads(model.text.replace("f64", "f32"))  # whose values are in float64, too
         singles = {n: a.astype("f4") if a.dtype == "f8" else a for n, a in values.items()}
+        by_eager = by_torch(model, values)
         calls: list[Callable[[], object]] = [
             partial(oracle, model, values),
-            by_torch(model, values),
+            by_eager,
             by_onnx(model, values),
+            products(by_eager),
             partial(with_radius, narrow, singles),
             partial(with_gradient, model, values),
         ]
@@ -140,11 +181,12 @@ def main() -> None:
             call()
             call()  # the second compiles what the first has made
         rounds = [[timed(call) for call in calls] for _ in range(ROUNDS)]
-        own, eager, other, radius, slope = zip(*rounds, strict=True)
+        own, eager, other, least, radius, slope = zip(*rounds, strict=True)
         shown = (statistics.median(column) * 1e3 for column in (own, eager, other))
         print(
             "{:10} {:9.1f} {:8.1f} {:8.1f} ".format(name, *shown)
-            + f"{ratio(own, eager):13.2f} {ratio(other, own):12.1f} {ratio(radius, own):13.2f} "
+            + f"{ratio(own, eager):13.2f} {ratio(other, own):12.1f} "
+            f"{ratio(other, least):14.1f} {ratio(radius, own):13.2f} "
             f"{ratio(slope, own):15.2f}"
         )
 
