@@ -74,3 +74,14 @@ def test_a_type_of_fewer_bits_is_held_against_numbers_that_do_not_fit() -> None:
     assert judge("y", "keras:torch", info, Ball(right), got).verdict == "agrees"
     assert judge("y", "torch", info, Ball(right), got).verdict == "wrong"
     assert judge("y", "keras:torch", info, Ball(np.array([1, 2**33])), got).verdict == "wrong"
+
+
+def test_what_modes_do_as_their_framework_does_is_one_finding() -> None:
+    found = [_found("add", 1, 1, 3.0, target) for target in ("torch:vmap", "torch:forward")]
+    assert found[0].signature != found[1].signature
+    same = [replace(one, others={"torch": "wrong"}) for one in found]  # the class of an edge
+    assert same[0].signature == same[1].signature == _found("add", 1, 1, 3.0, "torch").signature
+    assert [one.origin for one in same] == ["torch", "torch"]
+    assert same[0].identity()["target"] == "torch:vmap"
+    right = [replace(one, others={"torch": "agrees"}) for one in found]
+    assert right[0].signature != right[1].signature

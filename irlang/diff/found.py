@@ -12,8 +12,9 @@ from irlang import ast
 from irlang.diff.calls import Case
 from irlang.diff.cause import cause
 from irlang.diff.reduce import number_kinds
-from irlang.diff.verdict import INCONSISTENT, Verdict
+from irlang.diff.verdict import INCONSISTENT, Verdict, at_edge
 from irlang.interp.balls import Ball
+from irlang.lower.target import describe
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _ONCE = " once"  # at the end of the signature of what was not repeated
@@ -72,8 +73,18 @@ class Found:
         return cause(self.target, self.verdict, numbers, self.requirement)
 
     @property
+    def origin(self) -> str:
+        """The target that shows it with the least around it: the framework itself, where a mode of
+        it does nothing but what that does.
+        """
+        plain = describe(self.target).plain
+        same = at_edge(self.others.get(plain, "")) == at_edge(self.verdict.verdict)
+        return plain if plain and same else self.target
+
+    @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
+        What several modes of a framework do, as it does without, is one.
         Where the operator is not what explains it, the target and the cause alone. Of an invalid
         call that is accepted, the requirement that it breaks.
 
@@ -90,9 +101,9 @@ class Found:
         if self.fault:
             pattern = ["invalid", self.requirement, *self._broken_by(pattern)]
             pattern += [self.functions] if self.functions else []
-        said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+        said = " ".join([self.origin, self.verdict.verdict, self.operator, *pattern])
         if self.cause:
-            said = f"{self.target} {self.cause}"
+            said = f"{self.origin} {self.cause}"
         return said if self.repeated else f"{said}{_ONCE}"
 
     def _broken_by(self, pattern: list[str]) -> list[str]:
