@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -17,6 +18,8 @@ from irlang.interp.balls import Ball
 from irlang.lower.target import describe
 
 Array = np.ndarray[Any, np.dtype[Any]]
+# The place in a framework's sources that a process ends at which finds a condition not to hold.
+_CHECKED = re.compile(r"([\w-]+\.(?:cc|cpp|h|hpp):\d+)\W.*\b(?:Check|Assertion)\b")
 _ONCE = " once"  # at the end of the signature of what was not repeated
 
 
@@ -86,7 +89,8 @@ class Found:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
         What several modes of a framework do, as it does without, is one.
         Where the operator is not what explains it, the target and the cause alone. Of an invalid
-        call that is accepted, the requirement that it breaks.
+        call that is accepted, the requirement that it breaks; of one that ends a process by a check
+        of the framework's own, the place of that.
 
         Of an edge value, and of what is inconsistent, also what kind of number was expected, and
         what was got, whatever the sign of an infinity. One that was not repeated hides none that
@@ -99,7 +103,9 @@ class Found:
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
-            pattern = ["invalid", self.requirement, *self._broken_by(pattern)]
+            checked = _CHECKED.search(self.output) if self.verdict.verdict == "crash" else None
+            broken = [self.requirement, *self._broken_by(pattern)]
+            pattern = ["invalid", *([checked[1]] if checked is not None else broken)]
             pattern += [self.functions] if self.functions else []
         said = " ".join([self.origin, self.verdict.verdict, self.operator, *pattern])
         if self.cause:
