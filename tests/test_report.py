@@ -277,6 +277,16 @@ def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_
         assert "def " not in text
 
 
+@pytest.mark.parametrize("target", ["torch:vmap", "tf:vmap", "jax:vmap"])
+def test_scripts_of_samples_side_by_side_say_how_many_there_are(
+    target: str, tmp_path: Path
+) -> None:
+    for text in _told(target, tmp_path):
+        assert "INPUTS" not in text
+        assert "    count = 2\n" in text
+        assert "batched(m, [x, n, w])" in text
+
+
 @pytest.mark.parametrize("target", ["torch:export", "tf:graph", "tf:xla", "jax:jit"])
 @pytest.mark.parametrize("turn", [0, 1])
 def test_scripts_of_modes_keep_what_is_compiled_a_function(

@@ -72,7 +72,8 @@ def title(found: Found) -> str:
 def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
     about = _program_of(found, count) if found.operator == "program" else _about(found)
-    head = f"{called(found.target, found.version)}: {about}"
+    release = found.version.partition("-")[0]  # what stands behind it says how it was built
+    head = f"{called(found.target, release)}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
         said = first_words(v.message, _SHORT) if v.verdict in _SAID else ""

@@ -22,6 +22,7 @@ from irlang.lower.python_program import Slopes
 _OWN = ("run", "gradients", "main", "tensor", "array")
 _STANDARD = frozenset({"sys", "pathlib", "os"})
 _NAMED = ("INPUTS", "PARAMS", "OUTPUTS")
+_COUNT = "len(INPUTS) or len(values)"  # of those that a mode has several of
 _Names: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
@@ -140,6 +141,7 @@ def _around(
     if len(arguments) != len(inputs) + len(params):
         return None
     helpers = "\n\n\n".join(_text(code, one, one is model) for one in own)
+    helpers = helpers.replace(_COUNT, str(len(inputs) or "len(values)"))
     if re.search(rf"\b({'|'.join(_NAMED)})\b", helpers):
         return None  # it is told which tensors there are
     tensors = dict(zip([*inputs, *params], arguments, strict=True))
