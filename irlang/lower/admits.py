@@ -184,6 +184,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "take_along_axis": {"ids": f"jnp.take_along_axis as NumPy's: on other axes {_BROADCASTS}"},
         "unique": {"x.rank": "jnp.unique as numpy.unique: flattened where no axis is said"},
+        "set_diagonal": {
+            r: "jnp.fill_diagonal: val is flattened; of too many entries the first count, too few "
+            "are repeated"
+            for r in ("sizes", "diagonal", "diagonal.rank")
+        },
         "split": {"total": f"jnp.split {_PLACES}"},
         "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
         "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},
