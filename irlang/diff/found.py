@@ -13,7 +13,7 @@ from irlang import ast
 from irlang.diff.calls import Case
 from irlang.diff.cause import cause
 from irlang.diff.reduce import number_kinds
-from irlang.diff.verdict import INCONSISTENT, Verdict, at_edge
+from irlang.diff.verdict import INCONSISTENT, Verdict, at_edge, only_shapes
 from irlang.interp.balls import Ball
 from irlang.lower.target import describe
 
@@ -76,18 +76,34 @@ class Found:
         return cause(self.target, self.verdict, numbers, self.requirement)
 
     @property
-    def origin(self) -> str:
-        """The target that shows it with the least around it: the framework itself, where a mode of
-        it does nothing but what that does.
+    def alike(self) -> str:
+        """What shows that it is no matter of the target's mode: the framework without that, or with
+        another backend in its place, where that does the same; empty if none does.
         """
-        plain = describe(self.target).plain
-        same = at_edge(self.others.get(plain, "")) == at_edge(self.verdict.verdict)
-        return plain if plain and same else self.target
+        own, told = describe(self.target), at_edge(self.verdict.verdict)
+        of_backend = own.mode and not own.plain and not only_shapes(self.target)
+        for target in (t for t, other in self.others.items() if at_edge(other) == told):
+            other = describe(target)
+            same = (other.framework, other.version) == (own.framework, own.version)
+            beside = other.mode and not other.plain and not only_shapes(target)
+            if target == own.plain or (of_backend and beside and same):
+                return target
+        return ""
+
+    @property
+    def origin(self) -> str:
+        """The target whose defect it is: the framework itself, where its mode, or its backend, does
+        nothing but what it does without, or with another.
+        """
+        if not self.alike:
+            return self.target
+        known = describe(self.target)
+        return known.plain or known.framework
 
     @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
-        What several modes of a framework do, as it does without, is one.
+        What several modes of a framework do, as it does without, is one, and what its backends do.
         Where the operator is not what explains it, the target and the cause alone. Of an invalid
         call that is accepted, the requirement that it breaks; of one that ends a process by a check
         of the framework's own, the place of that.

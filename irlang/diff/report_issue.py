@@ -193,8 +193,10 @@ def _what(found: Found) -> list[str]:
             "program gave what is expected. What the process had run before may have to do with it."
         )
     if found.origin != found.target:
+        plain = describe(found.target).plain == found.alike
         why = "without this mode, which" if ":" in found.target else "so that the optimiser"
-        lines.append(f"{called(found.origin)} does the same {why} has not made it.")
+        why = why if plain else "so that the backend"
+        lines.append(f"{called(found.alike)} does the same {why} has not made it.")
     if found.cause:
         lines.append(
             f"The target keeps {found.cause}: what else is wrong for that is not reported again."
