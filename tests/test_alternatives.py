@@ -423,16 +423,16 @@ def test_whether_a_difference_of_nan_counts_in_how_many_places_rows_differ_is_op
 @pytest.mark.parametrize("name", ["adam", "adamax", "nadam"])
 def test_a_mean_and_a_decay_that_overflow_on_their_way_are_open(name: str) -> None:
     """Whose difference is beyond the type: mean + share * (g - mean), and p - p * decay * lr."""
-    far = F([3e38])
-    one = {"x": F([1]), "gradient": far, "mean": -far}
+    far = np.array([3e38], F)
+    one = {"x": np.array([1], F), "gradient": far, "mean": -far}
     for got in (np.inf, -2.4e38):
         assert _at(name, "new_mean", one, {}, got) == "unstable"
     near = {**one, "mean": far}
     assert _at(name, "new_mean", near, {}, np.inf) == "nonfinite"
-    decayed = {"x": far, "gradient": F([0])}
+    decayed = {"x": far, "gradient": np.array([0], F)}
     attrs = {"weight_decay": 2.0, "decoupled": True}
     assert _at(name, "y", decayed, attrs, -np.inf) == "unstable"
-    assert _at(name, "y", {**decayed, "x": F([1])}, attrs, -np.inf) == "nonfinite"
+    assert _at(name, "y", {**decayed, "x": np.array([1], F)}, attrs, -np.inf) == "nonfinite"
 
 
 def _at(
@@ -445,7 +445,7 @@ def _at(
     expansion = expand(instantiate(op, infos, attrs), CATALOG)
     feeds = {key: Ball(load(infos[key], array)) for key, array in arrays.items()}
     ball = rounding.evaluate(expansion, feeds, "f32", STANDARD)[result]
-    return judge("y", "numpy", expansion.tensors[result], ball, F([got])).verdict
+    return judge("y", "numpy", expansion.tensors[result], ball, np.array([got], F)).verdict
 
 
 @pytest.mark.parametrize("align_corners", [False, True])
@@ -454,7 +454,7 @@ def test_positions_of_a_grid_may_be_so_many_steps_from_its_end(
     size: int, align_corners: bool
 ) -> None:
     """As in the function that ONNX gives for AffineGrid, with steps in f32."""
-    theta = F([[[0.7, 0, 0.3], [0, -1.3, 0.1]]])
+    theta = np.array([[[0.7, 0, 0.3], [0, -1.3, 0.1]]], F)
     if align_corners:
         first, step = F(-1), F(2) / F(max(size - 1, 1))
         first = F(0) if size == 1 else first

@@ -322,3 +322,22 @@ def test_another_view_begins_where_its_tensor_does() -> None:
     assert {v.verdict for one in outcomes for told in one.verdicts.values() for v in told} == {
         "agrees"
     }
+
+
+def test_a_tensor_that_is_transposed_in_its_place_has_a_method_for_that() -> None:
+    """Two axes are exchanged so; to move one there is a function alone."""
+    text = """nnir 1
+    model m(x: f32[2, 3, 4]) -> y: f32[3, 4, 2], z: f32[4, 3, 2] {
+      y = transpose(x; perm = [1, 2, 0])
+      z = transpose(x; perm = [2, 1, 0])
+    }
+    """
+    (graph,) = check(parse(text, "model.nnir"), builtin()).graphs
+    case = diff.Case(graph, inputs(graph, 1), {}, builtin())
+    turns = [replace(case, manner=Manner(turn=turn)) for turn in range(0, 32, 2)]
+    codes = [str(lower(graph, "torch", builtin(), {}, manner=one.manner).code) for one in turns]
+    assert any(".swapaxes_(" in code for code in codes)
+    with Session(["torch"]) as session:
+        outcomes = session.compare(turns)
+    told = [v for one in outcomes for found in one.verdicts.values() for v in found]
+    assert {v.verdict for v in told} == {"agrees"}

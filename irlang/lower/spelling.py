@@ -96,8 +96,10 @@ def turned(function: str) -> Native:
     return Native(function, rule)
 
 
-def exchanged(swap: str, move: str) -> Native:
-    """A transposition of two axes that are exchanged, or of one that is moved."""
+def exchanged(swap: str, move: str = "") -> Native:
+    """A transposition of two axes that are exchanged, or of one that is moved, if there is a
+    function for that.
+    """
 
     def rule(call: Call[Any]) -> Value | None:
         x, order = call.input("x"), tuple(call["order"])
@@ -107,14 +109,14 @@ def exchanged(swap: str, move: str) -> Native:
         first, last = changed[0], changed[-1]
         if len(changed) == 2:
             return call.value(invoke(swap, x, first, last - x.rank))
-        for source, target in ((first, last), (last, first)):
+        for source, target in ((first, last), (last, first)) if move else ():
             rest = [axis for axis in range(x.rank) if axis != source]
             rest.insert(target, source)
             if tuple(rest) == order:
                 return call.value(invoke(move, x, source, target))
         return None
 
-    return Native(f"{swap}, {move}", rule)
+    return Native(f"{swap}, {move}" if move else swap, rule)
 
 
 def joined_as_numpy(module: str) -> Native:

@@ -204,7 +204,7 @@ def words(rows: Mapping[str, Native]) -> dict[str, tuple[Native, ...]]:
         more(name, _arithmetic(method))
     for name in _INPLACE.split():
         more(name, _activated(rows[name]))
-    more("transpose", _changed(exchanged("torch.swapaxes", "torch.movedim")))
+    more("transpose", _changed(exchanged("torch.swapaxes")))
     more("where", Native("Tensor.masked_fill_", masked))
     more("where", Native("Tensor.masked_scatter_", scattered, eager=True))
     for name, word in ASSIGNED.items():
