@@ -103,3 +103,15 @@ def test_what_backends_of_a_framework_do_alike_is_one_finding() -> None:
         found[0], others={"ort-1.17": "wrong", "tf": "wrong", "keras:shapes": "edge"}
     )
     assert versions.origin == "keras:tensorflow"
+
+
+def test_what_is_wrong_with_optimisation_and_without_is_one_finding() -> None:
+    plain, usual = "onnxruntime:plain", "onnxruntime"
+    found = [
+        replace(_found("add", 1, 1, 3.0, target), others={other: "wrong"})
+        for target, other in ((plain, usual), (usual, plain))
+    ]
+    assert [one.origin for one in found] == [usual, usual]
+    assert "so that the optimiser has not made it" in " ".join(_what(found[1]))
+    alone = [replace(one, others={}) for one in found]
+    assert [one.origin for one in alone] == [plain, usual]

@@ -92,13 +92,17 @@ class Found:
 
     @property
     def origin(self) -> str:
-        """The target whose defect it is: the framework itself, where its mode, or its backend, does
-        nothing but what it does without, or with another.
+        """Whose defect it is: the framework's itself, where its mode, or its backend, does nothing
+        but what it does without, or with another. What optimises is the framework as it is used.
         """
-        if not self.alike:
+        plain = describe(self.target).plain
+        usual = [t for t in self.others if describe(t).plain == self.target and not _mode(t)]
+        for target in usual:  # what this one is without optimisation
+            if at_edge(self.others[target]) == at_edge(self.verdict.verdict):
+                return target
+        if not self.alike or (plain and not _mode(self.target)):
             return self.target
-        known = describe(self.target)
-        return known.plain or known.framework
+        return plain or describe(self.target).framework
 
     @property
     def signature(self) -> str:
@@ -144,6 +148,10 @@ class Found:
             "target": self.target, "operator": self.operator,
             "verdict": self.verdict.verdict, "signature": self.signature.removesuffix(_ONCE),
         }  # fmt: skip
+
+
+def _mode(target: str) -> str:
+    return describe(target).mode
 
 
 def said_of(name: str, value: str) -> str:

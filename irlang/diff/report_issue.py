@@ -192,7 +192,7 @@ def _what(found: Found) -> list[str]:
             "**It was not repeated**: run once more in a process that had run nothing else, the "
             "program gave what is expected. What the process had run before may have to do with it."
         )
-    if found.origin != found.target:
+    if found.alike:
         plain = describe(found.target).plain == found.alike
         why = "without this mode, which" if ":" in found.target else "so that the optimiser"
         why = why if plain else "so that the backend"
