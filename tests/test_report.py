@@ -36,8 +36,9 @@ from irlang.diff.report_why import explain
 from irlang.diff.report_words import first_words, last_words
 from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
-from irlang.diff.verdict import reason_of
+from irlang.diff.verdict import Verdict, reason_of
 from irlang.interp import exact, reference
+from irlang.interp.balls import Ball
 from irlang.lower.lower import lower
 from irlang.lower.manner import USUAL, Manner
 from irlang.lower.pool import Result
@@ -697,3 +698,25 @@ def test_what_a_compiler_traces_back_in_python_is_left_out(place: str) -> None:
         f"{place}: error: it failed\n{place}: note: called from\n<program>:2:0: note: called from"
     )
     assert _reason(Result("refused", {}, {}, bare, {}, 0.0)).strip() == "error: it failed"
+
+
+def test_what_is_long_is_told_in_words_and_sums_without_what_is_0() -> None:
+    """Of a cubic resize the equations are three screens, and most terms are 0 whatever is read."""
+    text = """model m(x: f32[1, 1, 2, 1] in [-1, 1]) -> y: f32[1, 1, 3, 1] {
+      y = resize(x; size = [3, 1], mode = cubic, cubic_coeff = -0.5, exclude_outside = true)
+    }"""
+    case = case_of(text)
+    case.inputs["x"] = np.array([[[[1], [2]]]], np.float32)
+    verdict = Verdict("y", "torch", "wrong", 1.0, 1e-6, (0, 0, 2, 0), 2.06, 3.0)
+    ball = Ball(np.full((1, 1, 3, 1), 2.06))
+    told = issue(
+        Found(0, "torch", verdict, "resize", {}, "", case, case, expected={"y": ball}),
+        "",
+        "show.py",
+    )
+    why = told.partition("## Expected")[2].partition("## Actual")[0]
+    assert "> Another size along `axes`" in why
+    assert "sum(" not in why
+    assert len(why.splitlines()) < 40
+    assert "+ 0 +" not in why
+    assert "x[0, 0, 1, 0]" in why

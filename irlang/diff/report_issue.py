@@ -254,6 +254,8 @@ def _why(found: Found) -> list[str]:
             meant = [f"> {line}".rstrip() for line in node.op.doc.strip().splitlines()]
         lines += [f"The definition of `{node.op.name}` says of {this}:", "", *meant, ""]
         lines += _left_open(node.expansion(found.reduced.catalog).drawn)
+    if v.message.startswith(SLOPES):
+        return lines
     if v.stage == "backward":
         for node in _graph(found).nodes:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
@@ -278,9 +280,9 @@ def _plainly(found: Found) -> str:
 def _between_slopes(name: str, message: str) -> str:
     """What is right of a gradient where the equations multiply an infinity by 0."""
     return (
-        f"`{name}` is a finite number. The equations below say nothing of it, but the results of "
-        f"the call change in proportion to a small step of this element: {message}, and what is "
-        "between these may be taken for the gradient. NaN is not."
+        f"`{name}` is a finite number. The chain rule multiplies an infinity by 0 there, but the "
+        f"results of the call change in proportion to a small step of this element: {message}, and "
+        "what is between these may be taken for the gradient. NaN is not."
     )
 
 
