@@ -45,6 +45,7 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Node
 from irlang.interp.program import run
 from irlang.lower.pool import Late
+from irlang.lower.target import describe
 from irlang.scope import show
 
 SECONDS = 5.0  # that the reduction of one finding may take
@@ -104,11 +105,12 @@ def _refused_alone(
     session: Session, case: Case, target: str, outcome: Outcome
 ) -> tuple[Node, Case] | None:
     """Of a program whose gradient is refused the last call whose own is, in the same words, as a
-    program of its own; None where there is none, or no other call.
+    program of its own; None where there is none, or no other call, and of a target that takes its
+    time over each.
     """
     calls = but_the_sum(case.graph)
     reason = symptom(case, outcome, target)
-    if reason.verdict != "refused" or len(calls) < 2:
+    if reason.verdict != "refused" or len(calls) < 2 or describe(target).compiles:
         return None
     try:
         known = run(case.graph, case.values, case.catalog)
