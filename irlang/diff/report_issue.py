@@ -272,7 +272,7 @@ def _plainly(found: Found) -> str:
     """Why anything is expected where a definition leaves everything open."""
     return (
         "The definition leaves it open, so that an implementation is free to choose; "
-        f"{called(found.plain)} gives this for the same program. What compiles or optimises a "
+        f"{called(found.plain)} gives this for the same program. What compiles or transforms a "
         "program is to give what the program gives without it."
     )
 
