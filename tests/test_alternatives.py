@@ -418,3 +418,52 @@ def test_whether_a_difference_of_nan_counts_in_how_many_places_rows_differ_is_op
     assert verdict("cdist", {"a": a, "b": b}, np.full((1, 1), got, F), {"p": 0}) == "unstable"
     wrong = np.full((1, 1), 2, F)
     assert verdict("cdist", {"a": b + 1, "b": b}, wrong, {"p": 0}) == "wrong"
+
+
+@pytest.mark.parametrize("name", ["adam", "adamax", "nadam"])
+def test_a_mean_and_a_decay_that_overflow_on_their_way_are_open(name: str) -> None:
+    """Whose difference is beyond the type: mean + share * (g - mean), and p - p * decay * lr."""
+    far = np.array([3e38], F)
+    one = {"x": np.array([1], F), "gradient": far, "mean": -far}
+    for got in (np.inf, -2.4e38):
+        assert _at(name, "new_mean", one, {}, got) == "unstable"
+    near = {**one, "mean": far}
+    assert _at(name, "new_mean", near, {}, np.inf) == "nonfinite"
+    decayed = {"x": far, "gradient": np.array([0], F)}
+    attrs = {"weight_decay": 2.0, "decoupled": True}
+    assert _at(name, "y", decayed, attrs, -np.inf) == "unstable"
+    assert _at(name, "y", {**decayed, "x": np.array([1], F)}, attrs, -np.inf) == "nonfinite"
+
+
+def _at(
+    name: str, result: str, arrays: Mapping[str, Array], attrs: Mapping[str, Any], got: float
+) -> str:
+    """The verdict on the only element of a result in f32."""
+    op = CATALOG.op(name)
+    assert op is not None
+    infos = {key: TensorInfo(array.shape, "f32") for key, array in arrays.items()}
+    expansion = expand(instantiate(op, infos, attrs), CATALOG)
+    feeds = {key: Ball(load(infos[key], array)) for key, array in arrays.items()}
+    ball = rounding.evaluate(expansion, feeds, "f32", STANDARD)[result]
+    return judge("y", "numpy", expansion.tensors[result], ball, np.array([got], F)).verdict
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("size", [1, 3, 5, 7, 9, 33, 100])
+def test_positions_of_a_grid_may_be_so_many_steps_from_its_end(
+    size: int, align_corners: bool
+) -> None:
+    """As in the function that ONNX gives for AffineGrid, with steps in f32."""
+    theta = np.array([[[0.7, 0, 0.3], [0, -1.3, 0.1]]], F)
+    if align_corners:
+        first, step = F(-1), F(2) / F(max(size - 1, 1))
+        first = F(0) if size == 1 else first
+    else:
+        first, step = F(-1) + F(1) / F(size), F(2) / F(size)
+    at = first + np.arange(size, dtype=F) * step
+    x, y = np.meshgrid(at, at)
+    got = np.stack([x * F(0.7) + F(0.3), y * F(-1.3) + F(0.1)], -1)[None]
+    attrs = {"size": (size, size), "align_corners": align_corners}
+    assert verdict("affine_grid", {"theta": theta}, got, attrs) in ("agrees", "rounding")
+    off = got + F(1e-4)
+    assert verdict("affine_grid", {"theta": theta}, off, attrs) in ("wrong", "inaccurate")

@@ -8,7 +8,9 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
 from irlang.diff.programs import informed, with_balls
-from irlang.gen.anew import ENOUGH, known
+from irlang.dtypes import DTYPES, integer_range
+from irlang.equations import TensorInfo
+from irlang.gen.anew import ENOUGH, _whole, known
 from irlang.gen.build import generate
 from irlang.graph import Param, Port
 from irlang.interp.values import accept, initial_values, inputs
@@ -68,3 +70,16 @@ def test_what_is_spared_stays_as_it_is() -> None:
     case = next(c for c in calls("logit", 12) if share(with_balls(c)) < ENOUGH)
     again = informed(case, 0, spared=case.values.keys())
     assert all(again.values[n] is a for n, a in case.values.items())
+
+
+@pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "u8", "u64", "i64"])
+@pytest.mark.parametrize("within", [(-4.0, 4.0), (-np.inf, np.inf), (0.0, np.inf)])
+def test_whole_numbers_are_those_of_their_type(dtype: str, within: tuple[float, float]) -> None:
+    """A range that nobody said holds more than the narrowest have, and none below 0 for others."""
+    least, greatest = integer_range(dtype)
+    info, random = TensorInfo((7,), dtype), np.random.default_rng(0)
+    for way in (*range(5), None):
+        drawn = _whole(info, within, random, 3, way)
+        assert drawn.dtype == DTYPES[dtype].numpy
+        told = [int(number) for number in drawn]
+        assert all(max(least, within[0]) <= n <= min(greatest, within[1]) for n in told), way

@@ -11,6 +11,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
 from irlang.diff.found import Found
+from irlang.diff.report_issue import _what
 from irlang.diff.verdict import Verdict, judge
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
@@ -74,3 +75,43 @@ def test_a_type_of_fewer_bits_is_held_against_numbers_that_do_not_fit() -> None:
     assert judge("y", "keras:torch", info, Ball(right), got).verdict == "agrees"
     assert judge("y", "torch", info, Ball(right), got).verdict == "wrong"
     assert judge("y", "keras:torch", info, Ball(np.array([1, 2**33])), got).verdict == "wrong"
+
+
+def test_what_modes_do_as_their_framework_does_is_one_finding() -> None:
+    found = [_found("add", 1, 1, 3.0, target) for target in ("torch:vmap", "torch:forward")]
+    assert found[0].signature != found[1].signature
+    same = [replace(one, others={"torch": "wrong"}) for one in found]  # the class of an edge
+    assert same[0].signature == same[1].signature == _found("add", 1, 1, 3.0, "torch").signature
+    assert [one.origin for one in same] == ["torch", "torch"]
+    assert same[0].identity()["target"] == "torch:vmap"
+    right = [replace(one, others={"torch": "agrees"}) for one in found]
+    assert right[0].signature != right[1].signature
+
+
+def test_what_backends_of_a_framework_do_alike_is_one_finding() -> None:
+    names = ("keras:tensorflow", "keras:torch")
+    found = [_found("add", 1, 1, 3.0, target) for target in names]
+    assert found[0].signature != found[1].signature
+    same = [
+        replace(one, others={other: "wrong"})
+        for one, other in zip(found, reversed(names), strict=True)
+    ]
+    assert same[0].signature == same[1].signature
+    assert [one.alike for one in same] == [*reversed(names)]
+    assert "the same so that the backend has not made it" in " ".join(_what(same[0]))
+    versions = replace(
+        found[0], others={"ort-1.17": "wrong", "tf": "wrong", "keras:shapes": "edge"}
+    )
+    assert versions.origin == "keras:tensorflow"
+
+
+def test_what_is_wrong_with_optimisation_and_without_is_one_finding() -> None:
+    plain, usual = "onnxruntime:plain", "onnxruntime"
+    found = [
+        replace(_found("add", 1, 1, 3.0, target), others={other: "wrong"})
+        for target, other in ((plain, usual), (usual, plain))
+    ]
+    assert [one.origin for one in found] == [usual, usual]
+    assert "so that the optimiser has not made it" in " ".join(_what(found[1]))
+    alone = [replace(one, others={}) for one in found]
+    assert [one.origin for one in alone] == [plain, usual]

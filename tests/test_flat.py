@@ -181,6 +181,7 @@ def test_a_session_says_so_and_its_report(tmp_path: Path) -> None:
     assert "gives nan for d_" in entry["title"]
     told_of = (tmp_path / "issue.md").read_text()
     assert SLOPES in told_of
+    assert "= nan" not in told_of  # as the chain rule would have it
     assert "expected `[0]`" in told_of
 
 

@@ -658,3 +658,44 @@ def test_what_a_graph_has_no_gradient_of_is_no_refusal() -> None:
     for verdicts in outcome.verdicts.values():
         told = {v.name: v.verdict for v in verdicts if v.name.startswith("d_x")}
         assert set(told.values()) == {"unsupported"}
+
+
+_REFUSED = """
+class Refused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("what is needed was changed in its place")
+"""
+
+
+def test_a_gradient_that_is_refused_is_charged_to_the_call_that_is_by_itself(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What reads its result is no part of it, nor what else the loss weighs."""
+    text = """nnir 1
+    model m(x: f32[3] in [1, 2], a: f32[2, 2] in [-1, 1]) -> y: f32[2, 2], z: f32[3] {
+      v = tanh(multiply(x, x))
+      y = matmul(a, reshape(slice(concat(v, x; axis = 0); end = [4]); shape = [2, 2]))
+      z = square(x)
+    }
+    """
+
+    def refusing(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        code = str(made.code).replace("torch.tanh(", "Refused.apply(")
+        head, mark, tail = code.partition("\n\n\nINPUTS")
+        return dataclasses.replace(made, code=f"{head}\n{_REFUSED}{mark}{tail}")
+
+    monkeypatch.setattr(gradients, "lower", refusing)
+    (graph,) = check(parse(text, "m"), builtin()).graphs
+    graph, catalog = trainable(graph, builtin(), 8)
+    case = Case(graph, inputs(graph, 1), initial_values(graph, 1), catalog)
+    (outcome,) = session.compare([case], grad=True)
+    found = find(session, case, 1, "torch", outcome)
+    assert (found.verdict.verdict, found.operator) == ("refused", "tanh")
+    assert [node.op.name for node in found.reduced.graph.nodes] == ["tanh", "weighted_sum"]
+    assert len(found.reduced.graph.inputs) == 2

@@ -300,6 +300,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("tf:xla", "kron", "kron.ranks")
     assert admitted("jax", "embedding", "embedding.table.rank")
     assert admitted("jax", "pad", "pad.reach")
+    assert admitted("jax:jit", "set_diagonal", "set_diagonal.sizes")
+    assert not admitted("torch", "set_diagonal", "set_diagonal.sizes")
     for code in ("cross.b", "cross.b.rank", "cross.size"):
         assert admitted("jax:jit", "cross", code)
     assert admitted("keras:jax", "cross", "cross.size")

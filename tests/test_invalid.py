@@ -477,6 +477,25 @@ def test_accepted_calls_that_break_one_requirement_are_one_finding(
     assert (len(signatures) == 1) == (verdict in one)
 
 
+def test_ends_of_a_process_by_one_check_are_one_finding() -> None:
+    """Whichever number of whichever attribute it is that the check does not like."""
+    made = Case(case("x: f32[2]", "histogram(x)").graph, {}, {}, builtin())
+    told = Verdict("y", "tf", cast("Any", "crash"))
+    printed = "F0000 00:00:1 7 {}] Check failed: 0 <= size ({} vs. 0)"
+    first, second, other, silent = (
+        Found(1, "tf", told, "histogram", {name: "2"}, "1", made, made, fault="it is too large",
+              requirement=name, output=output, functions="Histogram").signature
+        for name, output in (
+            ("low", printed.format("shape.cc:352", -1)),
+            ("bins", printed.format("shape.cc:352", -2)),
+            ("low", printed.format("shape.cc:173", -1)),
+            ("low", "killed"),
+        )
+    )  # fmt: skip
+    assert first == second
+    assert len({first, other, silent}) == 3
+
+
 def test_what_has_axes_too_many_or_too_few_is_told_by_its_name() -> None:
     """Where a target has one axis and the input two, it does not matter which was changed."""
     made = [one for seed in SEEDS for one in spoils(builtin(), seed, ["kl_div"])]

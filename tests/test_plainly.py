@@ -20,7 +20,7 @@ from irlang.diff.outcome import Outcome, verdicts
 from irlang.diff.plainly import Judged, compare_plainly, excuse, leaves_open
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session, expose
-from irlang.diff.verdict import Verdict
+from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.dtypes import DTYPES
 from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
@@ -90,6 +90,23 @@ def test_half_of_the_digits_are_compared() -> None:
     near, far = 3 * (1 + 1e-5), 3 * (1 + 1e-3)
     assert _against(case, {"y": [3, 0.5, 1]}, {"y": [near, 0.5, 1]})[0].verdict == "agrees"
     assert _against(case, {"y": [3, 0.5, 1]}, {"y": [far, 0.5, 1]})[0].verdict == "inconsistent"
+
+
+def test_what_is_added_up_in_another_order_is_no_other_choice() -> None:
+    """A scale that is no number leaves all open; what order does to a sum is no choice."""
+    case = _case(
+        """(g: f32[3, 1], x: f32[3, 1], s: f32[1]) -> y: f32[1] {
+          d, e, y = batch_norm_gradient(g, x, s, s, s)
+        }""",
+        g=[[1], [-3e38], [3e38]], x=[[0], [0], [0]], s=[NAN],
+    )  # fmt: skip
+    plain = {"y": [0.0]}
+    assert _against(case, plain, {"y": [1]})[0].verdict not in FINDINGS
+    assert _against(case, plain, {"y": [2e38]})[0].verdict == "inconsistent"
+    small = replace(case, inputs={**case.inputs, "g": np.array([[1], [-3], [3]], np.float32)})
+    near = {"y": [1]}
+    assert _against(small, near, {"y": [1 + 1e-7]})[0].verdict not in FINDINGS
+    assert _against(small, near, {"y": [NAN]})[0].verdict == "inconsistent"
 
 
 def test_a_finding_by_the_definition_stays_one() -> None:

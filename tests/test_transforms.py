@@ -132,6 +132,19 @@ def test_a_gradient_that_is_shared_by_two_triangles_is_not_asked_of_forward_mode
         assert _verdicts(case, target)["d_a"] in ("agrees", "rounding")
 
 
+def test_forward_mode_is_not_asked_for_a_normalisation_by_another_mean() -> None:
+    """It computes the mean and the variance of x anew, where it differentiates."""
+    _installed("torch:forward")
+    text = """nnir 1
+    model m(g: f32[1, 1], x: f32[1, 1], s: f32[1], mean: f32[1], var: f32[1]) -> y: f32[1, 1] {
+      y, d, e = batch_norm_gradient(g, x, s, mean, var; train = true)
+    }"""
+    one, none = np.ones(1, np.float32), np.zeros(1, np.float32)
+    given = {"g": one[None], "x": none[None], "s": one, "mean": one, "var": none}
+    for target in ("torch", "torch:forward"):
+        assert _verdicts(_case(text, given), target)["y"] == "agrees"
+
+
 def test_a_gradient_that_forward_mode_alone_loses_is_found() -> None:
     """PyTorch 2.13.0 takes the derivative of logcumsumexp by the largest of all its numbers, beside
     which those before it are lost.

@@ -29,7 +29,7 @@ from irlang.diff.runner import Session
 from irlang.diff.unfold import unfolded
 from irlang.diff.verdict import Verdict
 from irlang.interp.shape import check
-from irlang.interp.values import initial_values
+from irlang.interp.values import initial_values, inputs
 from irlang.lower.call import Native, in_turn
 from irlang.lower.lower import Lowered, lower, tables
 from irlang.lower.manner import USUAL, Manner
@@ -320,3 +320,51 @@ def _has(holder: object, found: Callable[[object], object]) -> bool:
         return found(holder) is not None
     except AttributeError:
         return False
+
+
+def test_another_view_begins_where_its_tensor_does() -> None:
+    """`storage_offset` counts from where the memory begins: a view of a view is none of that."""
+    text = """nnir 1
+    model m(x: f32[5, 3]) -> y: f32[2, 2], z: f32[2, 3], u: f32[3, 3], v: f32[2, 3, 3],
+        f: f32[3, 2, 2] {
+      h = slice(x; axes = 0, begin = 1, end = 4)
+      y = slice(h; axes = [0, 1], begin = [1, 1], end = [3, 3])
+      t = slice(x; axes = 0, begin = 3, end = 4)
+      z = broadcast_to(t; shape = [2, 3])
+      w = slice(x; axes = [0, 1], begin = [1, 0], end = [2, 2])
+      u = slice_update(h, w; begin = [1, 1])
+      turned = transpose(h; perm = [1, 0])
+      v = stack(h, turned; axis = 0)
+      f = frames(h; length = 2, step = 1)
+    }
+    """
+    (graph,) = check(parse(text, "model.nnir"), builtin()).graphs
+    case = diff.Case(graph, inputs(graph, 1), {}, builtin())
+    turns = [replace(case, manner=Manner(turn=turn)) for turn in range(0, 16, 2)]
+    codes = [str(lower(graph, "torch", builtin(), {}, manner=one.manner).code) for one in turns]
+    assert any("torch.as_strided(" in code for code in codes)
+    assert any("torch.as_strided_scatter(" in code for code in codes)
+    with Session(["torch"]) as session:
+        outcomes = session.compare(turns)
+    assert {v.verdict for one in outcomes for told in one.verdicts.values() for v in told} == {
+        "agrees"
+    }
+
+
+def test_a_tensor_that_is_transposed_in_its_place_has_a_method_for_that() -> None:
+    """Two axes are exchanged so; to move one there is a function alone."""
+    text = """nnir 1
+    model m(x: f32[2, 3, 4]) -> y: f32[3, 4, 2], z: f32[4, 3, 2] {
+      y = transpose(x; perm = [1, 2, 0])
+      z = transpose(x; perm = [2, 1, 0])
+    }
+    """
+    (graph,) = check(parse(text, "model.nnir"), builtin()).graphs
+    case = diff.Case(graph, inputs(graph, 1), {}, builtin())
+    turns = [replace(case, manner=Manner(turn=turn)) for turn in range(0, 32, 2)]
+    codes = [str(lower(graph, "torch", builtin(), {}, manner=one.manner).code) for one in turns]
+    assert any(".swapaxes_(" in code for code in codes)
+    with Session(["torch"]) as session:
+        outcomes = session.compare(turns)
+    told = [v for one in outcomes for found in one.verdicts.values() for v in found]
+    assert {v.verdict for v in told} == {"agrees"}

@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
+from irlang.diagnostics import InvalidInput
+from irlang.diff.apart import taken_apart
 from irlang.diff.flat import told
 from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
@@ -37,8 +41,11 @@ from irlang.diff.verdict import (
     worst,
 )
 from irlang.diff.weighing import but_the_sum
+from irlang.dtypes import DTYPES
 from irlang.graph import Node, gradient_by
+from irlang.interp.program import run
 from irlang.lower.pool import Late
+from irlang.lower.target import describe
 from irlang.scope import show
 
 SECONDS = 5.0  # that the reduction of one finding may take
@@ -78,6 +85,11 @@ def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: 
         found = find_gradient(session, case, seed, target)
         if found is not None:
             return found
+        refused = _refused_alone(session, case, target, outcome)
+        if refused is not None:
+            node, first = refused
+            made = _reduced(session, case, first, seed, target, node, verdict)
+            return _tried_again(session, made)
     if verdict.verdict in _OF_VALUES:  # of a gradient, by what it is of
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
@@ -87,6 +99,32 @@ def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: 
     if before is not None:
         return replace(charge(session, made.reduced, seed, target, before), whole=case)
     return _tried_again(session, _in_parts(session, made))
+
+
+def _refused_alone(
+    session: Session, case: Case, target: str, outcome: Outcome
+) -> tuple[Node, Case] | None:
+    """Of a program whose gradient is refused the last call whose own is, in the same words, as a
+    program of its own; None where there is none, or no other call, and of a target that takes its
+    time over each.
+    """
+    calls = but_the_sum(case.graph)
+    reason = symptom(case, outcome, target)
+    if reason.verdict != "refused" or len(calls) < 2 or describe(target).compiles:
+        return None
+    try:
+        known = run(case.graph, case.values, case.catalog)
+    except InvalidInput:
+        return None
+    infos = case.graph.values
+    fed = {n: np.asarray(a, DTYPES[infos[n].dtype].numpy) for n, a in known.items()}
+    whole = replace(case, inputs={**fed, **case.inputs})
+    alone = list(taken_apart(whole, calls[::-1]))
+    outcomes = session.only(target).compare([one for _, one in alone], grad=True)
+    for (node, one), shown in zip(alone, outcomes, strict=True):
+        if replace(symptom(one, shown, target), backward=reason.backward) == reason:
+            return node, one
+    return None
 
 
 def _is_refusal(found: Found) -> bool:

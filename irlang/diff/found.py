@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -12,10 +13,13 @@ from irlang import ast
 from irlang.diff.calls import Case
 from irlang.diff.cause import cause
 from irlang.diff.reduce import number_kinds
-from irlang.diff.verdict import INCONSISTENT, Verdict
+from irlang.diff.verdict import INCONSISTENT, Verdict, at_edge, only_shapes
 from irlang.interp.balls import Ball
+from irlang.lower.target import describe
 
 Array = np.ndarray[Any, np.dtype[Any]]
+# The place in a framework's sources that a process ends at which finds a condition not to hold.
+_CHECKED = re.compile(r"([\w-]+\.(?:cc|cpp|h|hpp):\d+)\W.*\b(?:Check|Assertion)\b")
 _ONCE = " once"  # at the end of the signature of what was not repeated
 
 
@@ -72,10 +76,41 @@ class Found:
         return cause(self.target, self.verdict, numbers, self.requirement)
 
     @property
+    def alike(self) -> str:
+        """What shows that it is no matter of the target's mode: the framework without that, or with
+        another backend in its place, where that does the same; empty if none does.
+        """
+        own, told = describe(self.target), at_edge(self.verdict.verdict)
+        of_backend = own.mode and not own.plain and not only_shapes(self.target)
+        for target in (t for t, other in self.others.items() if at_edge(other) == told):
+            other = describe(target)
+            same = (other.framework, other.version) == (own.framework, own.version)
+            beside = other.mode and not other.plain and not only_shapes(target)
+            if target == own.plain or (of_backend and beside and same):
+                return target
+        return ""
+
+    @property
+    def origin(self) -> str:
+        """Whose defect it is: the framework's itself, where its mode, or its backend, does nothing
+        but what it does without, or with another. What optimises is the framework as it is used.
+        """
+        plain = describe(self.target).plain
+        usual = [t for t in self.others if describe(t).plain == self.target and not _mode(t)]
+        for target in usual:  # what this one is without optimisation
+            if at_edge(self.others[target]) == at_edge(self.verdict.verdict):
+                return target
+        if not self.alike or (plain and not _mode(self.target)):
+            return self.target
+        return plain or describe(self.target).framework
+
+    @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
+        What several modes of a framework do, as it does without, is one, and what its backends do.
         Where the operator is not what explains it, the target and the cause alone. Of an invalid
-        call that is accepted, the requirement that it breaks.
+        call that is accepted, the requirement that it breaks; of one that ends a process by a check
+        of the framework's own, the place of that.
 
         Of an edge value, and of what is inconsistent, also what kind of number was expected, and
         what was got, whatever the sign of an infinity. One that was not repeated hides none that
@@ -88,11 +123,13 @@ class Found:
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
-            pattern = ["invalid", self.requirement, *self._broken_by(pattern)]
+            checked = _CHECKED.search(self.output) if self.verdict.verdict == "crash" else None
+            broken = [self.requirement, *self._broken_by(pattern)]
+            pattern = ["invalid", *([checked[1]] if checked is not None else broken)]
             pattern += [self.functions] if self.functions else []
-        said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+        said = " ".join([self.origin, self.verdict.verdict, self.operator, *pattern])
         if self.cause:
-            said = f"{self.target} {self.cause}"
+            said = f"{self.origin} {self.cause}"
         return said if self.repeated else f"{said}{_ONCE}"
 
     def _broken_by(self, pattern: list[str]) -> list[str]:
@@ -111,6 +148,10 @@ class Found:
             "target": self.target, "operator": self.operator,
             "verdict": self.verdict.verdict, "signature": self.signature.removesuffix(_ONCE),
         }  # fmt: skip
+
+
+def _mode(target: str) -> str:
+    return describe(target).mode
 
 
 def said_of(name: str, value: str) -> str:

@@ -26,7 +26,7 @@ from irlang.diff.report_why import explain
 from irlang.diff.report_words import anywhere, first_words, last_words, together
 from irlang.diff.spilled import ON_THE_WAY
 from irlang.diff.unfold import is_composed
-from irlang.diff.verdict import NOT_REPEATED, at_edge, only_shapes
+from irlang.diff.verdict import NOT_REPEATED, only_shapes
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw, Expansion
@@ -43,7 +43,9 @@ from irlang.parser.printer import print_statement
 
 _SHORT = 100  # characters of a title that attributes, or what a framework says, may take
 _LONG = 120  # lines of a script that is named rather than shown
+_HALF = 0.01  # what half of the digits may be off by, with room
 _FEW = 3  # calls whose definitions are shown
+_READABLE = 30  # lines of equations beyond which the definition's own words are shown
 _PARTS = 8  # operators of a composition that are named
 _MOST = 16  # elements of a result that are shown
 _MESSAGE = 1500  # characters of what a framework says
@@ -70,7 +72,8 @@ def title(found: Found) -> str:
 def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
     about = _program_of(found, count) if found.operator == "program" else _about(found)
-    head = f"{called(found.target, found.version)}: {about}"
+    release = found.version.partition("-")[0]  # what stands behind it says how it was built
+    head = f"{called(found.target, release)}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
         said = first_words(v.message, _SHORT) if v.verdict in _SAID else ""
@@ -189,9 +192,11 @@ def _what(found: Found) -> list[str]:
             "**It was not repeated**: run once more in a process that had run nothing else, the "
             "program gave what is expected. What the process had run before may have to do with it."
         )
-    plain = describe(found.target).plain
-    if plain and at_edge(found.others.get(plain, "")) == at_edge(found.verdict.verdict):
-        lines.append(f"{called(plain)} does the same without this mode, which has not made it.")
+    if found.alike:
+        plain = describe(found.target).plain == found.alike
+        why = "without this mode, which" if ":" in found.target else "so that the optimiser"
+        why = why if plain else "so that the backend"
+        lines.append(f"{called(found.alike)} does the same {why} has not made it.")
     if found.cause:
         lines.append(
             f"The target keeps {found.cause}: what else is wrong for that is not reported again."
@@ -244,9 +249,13 @@ def _why(found: Found) -> list[str]:
         equations = equations_of(_told(found, node.expansion(found.reduced.catalog))).strip()
         said = print_statement(call).strip()
         this = f"`{said}`" if len(nodes) > 1 and len(said) <= _SHORT else "this call"
-        lines += [f"The definition of `{node.op.name}` says of {this}:",
-                  "", "```", equations, "```", ""]  # fmt: skip
+        meant = ["```", equations, "```"]
+        if equations.count("\n") >= _READABLE:
+            meant = [f"> {line}".rstrip() for line in node.op.doc.strip().splitlines()]
+        lines += [f"The definition of `{node.op.name}` says of {this}:", "", *meant, ""]
         lines += _left_open(node.expansion(found.reduced.catalog).drawn)
+    if v.message.startswith(SLOPES):
+        return lines
     if v.stage == "backward":
         for node in _graph(found).nodes:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
@@ -263,7 +272,7 @@ def _plainly(found: Found) -> str:
     """Why anything is expected where a definition leaves everything open."""
     return (
         "The definition leaves it open, so that an implementation is free to choose; "
-        f"{called(found.plain)} gives this for the same program. What compiles or optimises a "
+        f"{called(found.plain)} gives this for the same program. What compiles or transforms a "
         "program is to give what the program gives without it."
     )
 
@@ -271,9 +280,9 @@ def _plainly(found: Found) -> str:
 def _between_slopes(name: str, message: str) -> str:
     """What is right of a gradient where the equations multiply an infinity by 0."""
     return (
-        f"`{name}` is a finite number. The equations below say nothing of it, but the results of "
-        f"the call change in proportion to a small step of this element: {message}, and what is "
-        "between these may be taken for the gradient. NaN is not."
+        f"`{name}` is a finite number. The chain rule multiplies an infinity by 0 there, but the "
+        f"results of the call change in proportion to a small step of this element: {message}, and "
+        "what is between these may be taken for the gradient. NaN is not."
     )
 
 
@@ -306,8 +315,11 @@ def _backward(node: Pullback, call: Node) -> list[str]:
     results = call.results()
     flowing = [n for n in node.equations.inputs if n.removeprefix(PREFIX) in results]
     names = ", ".join(f"`{name}`" for name in flowing)
+    equations = equations_of(for_call(node.equations)).strip()
+    if equations.count("\n") >= _READABLE:
+        return ["From this its gradient follows by the chain rule."]
     said = f"From these follows its gradient, {names} being what flows back to its results:"
-    return [said, "", "```", equations_of(for_call(node.equations)).strip(), "```"]
+    return [said, "", "```", equations, "```"]
 
 
 def _graph(found: Found) -> Graph:
@@ -326,9 +338,11 @@ def _radius(found: Found) -> str:
     info = found.reduced.graph.values.get(found.verdict.name)
     kind = name.get(info.dtype, "this type") if info is not None else "this type"
     if found.verdict.message == ON_THE_WAY:
+        halved = radius <= _HALF * abs(found.verdict.expected or 0.0)
         return (
             f"It is within the range of {kind}; numbers on the way to it are not. A formula that "
-            f"keeps within is no further from it than `{radius:.3g}`, half of the digits."
+            f"keeps within is no further from it than `{radius:.3g}`"
+            f"{', half of the digits' * halved}."
         )
     each = " of each call, one after the other," if len(found.reduced.graph.nodes) > 1 else ""
     return (

@@ -22,6 +22,7 @@ from irlang.lower.python_program import Slopes
 _OWN = ("run", "gradients", "main", "tensor", "array")
 _STANDARD = frozenset({"sys", "pathlib", "os"})
 _NAMED = ("INPUTS", "PARAMS", "OUTPUTS")
+_COUNT = "len(INPUTS) or len(values)"  # of those that a mode has several of
 _Names: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
@@ -86,11 +87,24 @@ def straight(
         for name, argument in tensors.items()
     ]
     imports, versions = _imports(code, tree, used)
+    given_back = returned
+    if slopes is not None and slopes.function:
+        given_back = _names_of(outputs, (*arguments, *pulled.values(), model.name))
     results = {
         name: _in_place(out, text if text.isidentifier() else f"({text})")
-        for name, text in zip(outputs, returned, strict=True)
+        for name, text in zip(outputs, given_back, strict=True)
     }
-    if slopes is None:
+    if slopes is not None and slopes.function:
+        body = f"{body}\nreturn {last}, [{', '.join(returned)}]"
+        body = _block(f"def {model.name}({', '.join(arguments)}):", body)
+        places = tuple(n for n, name in enumerate(tensors) if name in pulled)
+        taken = slopes.taken.format(
+            function=model.name, arguments=", ".join(arguments), places=places,
+            results=", ".join(given_back), slopes=", ".join(pulled.values()),
+        )  # fmt: skip
+        body = f"{body}\n\n\n{taken}"
+        results |= {f"d_{name}": _in_place(out, slope) for name, slope in pulled.items()}
+    elif slopes is None:
         body = _block(call.within, body)
     else:
         body = _differentiating(slopes, body, last, {tensors[n]: d for n, d in pulled.items()})
@@ -127,14 +141,13 @@ def _around(
     if len(arguments) != len(inputs) + len(params):
         return None
     helpers = "\n\n\n".join(_text(code, one, one is model) for one in own)
+    helpers = helpers.replace(_COUNT, str(len(inputs) or "len(values)"))
     if re.search(rf"\b({'|'.join(_NAMED)})\b", helpers):
         return None  # it is told which tensors there are
     tensors = dict(zip([*inputs, *params], arguments, strict=True))
     given = [_given(tensors[name], written[name], into) for name in tensors]
-    results = list(outputs)
-    taken = {*arguments, *(one.name for one in own), *(["fixed"] if call.fixed else [])}
-    if not all(name.isidentifier() and name not in taken for name in outputs):
-        results = [f"result{place}" for place in range(len(outputs))]
+    taken = (*arguments, *(one.name for one in own), *(["fixed"] if call.fixed else []))
+    results = _names_of(outputs, taken)
     handed = ", ".join(arguments)
     above, ran = "", f"{call.function}({f'{call.model}, [{handed}]' if call.model else handed})"
     if call.fixed:
@@ -147,6 +160,13 @@ def _around(
     imports, versions = _imports(code, tree, used)
     shown = {n: _in_place(out, one) for n, one in zip(outputs, results, strict=True)}
     return Lines(imports, helpers, "\n".join(given), body, shown, versions)
+
+
+def _names_of(outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """What results are called outside of a function."""
+    if all(name.isidentifier() and name not in taken for name in outputs):
+        return list(outputs)
+    return [f"result{place}" for place in range(len(outputs))]
 
 
 def _is_model(function: ast.FunctionDef) -> bool:

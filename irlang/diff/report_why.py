@@ -22,6 +22,7 @@ from irlang.interp.exact_scalar import apply
 Array = np.ndarray[Any, np.dtype[Any]]
 Env = dict[str, int]
 _MOST_TERMS = 12  # of a sum that are written out
+_MOST_SEEN = 1000  # of a sum that are looked at
 _MOST_LINES = 10  # elements that are explained
 _LINE = 96  # characters beyond which the steps stand below each other
 _WIDEST = 300  # characters of an equation that are worth reading
@@ -140,15 +141,26 @@ class _Writer:
     def _reduce(self, expr: eq.Reduce, env: Env) -> _Part:
         if expr.body is None:
             return _Part(shown(self.value(expr, env)))
-        inner = list(itertools.islice(self._inner(expr, env), _MOST_TERMS + 1))
-        parts = [self.text(expr.body, e) for e in inner[:_MOST_TERMS]]
-        rest = ["…"] if len(inner) > _MOST_TERMS else []
+        parts = list(itertools.islice(self._terms(expr, expr.body, env), _MOST_TERMS + 1))
+        rest = ["…"] if len(parts) > _MOST_TERMS else []
+        del parts[_MOST_TERMS:]
         if expr.kind in _JOINS:
             if not parts:
                 return _Part("0" if expr.kind == "sum" else "1")
             closed = [p.text if "*" in p.text and expr.kind == "sum" else p.closed() for p in parts]
             return _Part(_JOINS[expr.kind].join([*closed, *rest]), len(parts) > 1)
         return _Part(f"{expr.kind}({', '.join([*(p.text for p in parts), *rest])})")
+
+    def _terms(self, expr: eq.Reduce, body: eq.Expr, env: Env) -> Iterator[_Part]:
+        """What is joined; of a sum not the terms that are 0 whatever is read."""
+        for number, now in enumerate(self._inner(expr, env)):
+            if number == _MOST_SEEN:
+                yield _Part("…")
+                return
+            before = len(self.read)
+            part = self.text(body, now)
+            if expr.kind != "sum" or part.text != "0" or len(self.read) > before:
+                yield part
 
     def _inner(self, expr: eq.Reduce, env: Env) -> Iterator[Env]:
         def along(binders: tuple[tuple[str, eq.Expr], ...], now: Env) -> Iterator[Env]:

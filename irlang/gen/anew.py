@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Param, Port
 from irlang.interp.ball import Ball
@@ -114,8 +114,11 @@ def _otherwise(place: Port | Param, random: np.random.Generator, way: int | None
 def _whole(
     info: TensorInfo, within: Range, random: np.random.Generator, seed: int, way: int | None
 ) -> Array:
-    """Integers each in turn, of the upper or the lower half, or at one end."""
-    low, high = math.ceil(within[0]), math.floor(within[1])
+    """Integers each in turn, of the upper or the lower half, or at one end; of those that the type
+    has.
+    """
+    least, greatest = integer_range(info.dtype)
+    low, high = math.ceil(max(within[0], least)), math.floor(min(within[1], greatest))
     middle = (low + high) // 2
     parts = [(low, high), (middle, high), (low, middle), (high, high), (low, low)]
     one = int(random.integers(len(parts))) if way is None else way

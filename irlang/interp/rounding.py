@@ -250,7 +250,8 @@ class _Run:
     def unspecify(self, mask: eq.Equation, instead: Ball | None = None) -> None:
         """No verdict where the definition leaves a value open, or that is in doubt.
 
-        instead: what the value is where it is open for certain.
+        instead: what the value is where it is open for certain; another evaluation of the equations
+        may be off from it by what both may be off from them.
         """
         ball = self.tensors[mask.target]
         if instead is None and ball.beyond is None and np.isinf(ball.bound).all():
@@ -260,13 +261,14 @@ class _Run:
         open_ = np.asarray(told.value) | doubted
         if not open_.any():
             return
+        apart = np.where(np.isfinite(ball.value), 2 * np.asarray(ball.bound), 0.0)
         ball.radius = np.where(open_, np.inf, ball.bound)
         if ball.beyond is not None:
             ball.beyond = ball.beyond & ~open_
         if instead is not None:
             given, known = _widened(instead, self.infos[mask.target]), open_ & ~doubted
             ball.value = np.where(known, given.value, ball.value)
-            ball.radius = np.where(known, given.bound, ball.radius)
+            ball.radius = np.where(known, given.bound + apart, ball.radius)
             ball.least = -math.inf
 
     def _vector(self, equation: eq.Equation) -> Ball:

@@ -15,6 +15,7 @@ from irlang.lower.target import Description, describe
 _BROADCASTS = "sizes broadcast"
 _TYPES = "dtype may be that of whole numbers"
 _PLACES = "is given places to cut at; behind the last there may be nothing"
+_FILLED = "jnp.fill_diagonal: flattened; what is too much is cut off, what is too little repeated"
 _STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
 _NUMBERS = ("a.rank", "b.rank")
 _FACTORS = ("a", "b", "a.rank", "b.rank")
@@ -184,6 +185,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "take_along_axis": {"ids": f"jnp.take_along_axis as NumPy's: on other axes {_BROADCASTS}"},
         "unique": {"x.rank": "jnp.unique as numpy.unique: flattened where no axis is said"},
+        "set_diagonal": dict.fromkeys(("sizes", "diagonal", "diagonal.rank"), _FILLED),
         "split": {"total": f"jnp.split {_PLACES}"},
         "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
         "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},

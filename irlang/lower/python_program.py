@@ -36,13 +36,16 @@ class Slopes:
 
     tensor: a tensor `{tensor}` that is differentiated by. within: the head of a block that the
     operators stand in, and what is first in it. taken: the statement that gives the gradients
-    `{slopes}` by `{wanted}`. slope: a gradient `{slope}` as a tensor.
+    `{slopes}` by `{wanted}`. slope: a gradient `{slope}` as a tensor. function: whether the
+    operators stand in a function `{function}` of all `{arguments}`, which gives the loss and the
+    `{results}`, and is differentiated by its arguments at `{places}`.
     """
 
     taken: str
     tensor: str = "{tensor}"
     within: str = ""
     slope: str = "{slope}"
+    function: bool = False
 
 
 @dataclass(frozen=True, slots=True)

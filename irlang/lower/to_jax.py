@@ -17,7 +17,7 @@ from irlang.lower.jax_places import PLACES
 from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.jax_words import WORDS
-from irlang.lower.python_program import Layout
+from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import JAX_SELECTIONS
 from irlang.lower.spectra import JAX_SIGNALS
 from irlang.lower.spelling import with_words
@@ -77,6 +77,12 @@ def gradients(inputs, params):
     + "\n"
 )
 
+_SLOPES = Slopes(
+    taken="(_, [{results}]), [{slopes}] = "
+    "jax.value_and_grad({function}, {places}, has_aux=True)({arguments})",
+    function=True,
+)
+
 LAYOUT = Layout(
     framework="JAX",
     imports="""
@@ -130,6 +136,7 @@ def gradients(inputs, params):
     return {{name: array(name, value) for name, value in jax.grad(loss)(wanted).items()}}
 ''',
     watched=_WATCHED,
+    slopes=_SLOPES,
 )
 
 _FIXED = '''

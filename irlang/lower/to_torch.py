@@ -50,7 +50,10 @@ _ALL = with_words(_ROWS, WORDS, LAYER_WORDS, in_place(_ROWS), FURTHER, STRIDED)
 TABLE = {name: _spelt_out(row) for name, row in _ALL.items()}
 
 # In forward mode a triangle that is not read has no slope; reverse mode shares it with the other.
-FORWARD = {name: row for name, row in TABLE.items() if name != "cholesky"}
+# What flows back through a normalisation in training is made of x alone there, whatever mean and
+# variance are given, so that these have slopes (`recompute_mean_var` in PyTorch's decompositions).
+_OTHERWISE_FORWARD = {"cholesky", "batch_norm_gradient"}
+FORWARD = {name: row for name, row in TABLE.items() if name not in _OTHERWISE_FORWARD}
 
 _SLOPES = Slopes(
     taken="[{slopes}] = torch.autograd.grad({loss}, [{wanted}], materialize_grads=True)",

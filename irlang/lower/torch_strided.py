@@ -20,9 +20,17 @@ Torch = Call[TorchBuilder]
 def _strided(
     call: Torch, x: Value, shape: Sequence[int], strides: Sequence[int], first: int
 ) -> Value:
-    """Another view of the same memory."""
-    solid = f"{call.build.inner(x)}.contiguous()"
-    return call.value(invoke("torch.as_strided", solid, tuple(shape), tuple(strides), first))
+    """Another view of the same memory.
+
+    Its first element is told by a view that begins there, and no `storage_offset`: that counts from
+    where the memory begins, and not from where a tensor does that is itself a view.
+    """
+    solid = _from(f"{call.build.inner(x)}.contiguous()", first)
+    return call.value(invoke("torch.as_strided", solid, tuple(shape), tuple(strides)))
+
+
+def _from(solid: str, first: int) -> str:
+    return f"{solid}.flatten()[{first}:]" if first else solid
 
 
 def _steps(x: Value) -> list[int]:
@@ -78,7 +86,8 @@ def _update_strided(call: Torch) -> Value | None:
     steps = _steps(x)
     first = sum(begin * step for begin, step in zip(call["begin"], steps, strict=True))
     strides = tuple(step * by for step, by in zip(steps, call["step"], strict=True))
-    solid = f"{call.build.inner(x)}.contiguous()"
+    # all of it is the result, so that its memory has to begin where it does (`_strided`)
+    solid = f"{call.build.inner(x)}.clone(memory_format=torch.contiguous_format)"
     given = (tuple(update.shape), strides, int(first))
     return call.value(invoke("torch.as_strided_scatter", solid, update, *given))
 
