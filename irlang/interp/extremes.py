@@ -113,7 +113,7 @@ class Extremes(Resultants):
         best = -math.inf
         met: set[tuple[eq.Expr, int]] = set()
         for body in self._written_out(expr, box):
-            for atom in dict.fromkeys(eq.walk(body)):
+            for atom in dict.fromkeys((*eq.walk(body), *self._in_sums(body, box))):
                 if not eq.indices(atom) <= box.keys():
                     continue  # it hangs on an index that is bound further in
                 larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
@@ -132,6 +132,18 @@ class Extremes(Resultants):
             if best > 0:
                 break  # written out further it says the same
         return best
+
+    def _in_sums(self, body: eq.Expr, box: Limits) -> Iterator[eq.Read]:
+        """Elements that the terms of sums are made of: of two rows of exponentials, both less the
+        larger of their maxima, that is met in the sums of the rows.
+        """
+        for part in dict.fromkeys(eq.walk(body)):
+            term = self.meaning(part, box) if isinstance(part, eq.Read) else None
+            if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.body is None:
+                continue
+            inner = self.inner_box(term, box)
+            for look in () if inner is None else self._written_out(term.body, inner):
+                yield from (one for one in eq.walk(look) if isinstance(one, eq.Read))
 
     def _written_to(self, expr: eq.Expr, atom: eq.Expr, box: Limits, depth: int) -> eq.Expr | None:
         """An expression with only those definitions written out that lead to an element; None where
