@@ -177,14 +177,19 @@ class Placed(Swapped):
     def _beside(
         self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
     ) -> float:
-        """What a term is at least at an index from outside, where it compares an element with
-        itself, or hangs on a sum of what does.
+        """What a term is at least at an index from outside, or at one place of pairs, where it
+        compares an element with itself, or hangs on a sum of what does.
         """
         met = sum(map(_meets, eq.walk(body)))
-        for at, ends in box.items() if len(names) == 1 else ():
-            if ends[1] > inner[names[0]][1]:
-                continue
-            term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
+        places: list[dict[str, eq.Expr]] = [
+            {names[0]: eq.Index(at)}
+            for at, ends in box.items()
+            if len(names) == 1 and ends[1] <= inner[names[0]][1]
+        ]
+        if len(names) == _CORNERS:  # of all pairs, also each with itself
+            places.append(dict.fromkeys(names, eq.Const(0)))
+        for place in places:
+            term = settled(eq.substitute(body, place))
             sums = dict(self._at_one_place(term, box, facts))
             if sums or sum(map(_meets, eq.walk(term))) > met:
                 least = self.value(term, box, {**facts, **sums}).low
