@@ -14,7 +14,7 @@ from typing import TypeGuard
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import NOTHING, number
-from irlang.interp.range_eval import Limits
+from irlang.interp.range_eval import Limits, outside, shadows
 from irlang.interp.resultants import Resultants
 from irlang.interp.unfolding import instance, pinned, settled, small
 
@@ -50,9 +50,9 @@ class Extremes(Resultants):
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
         """A number that some term of a reduction reaches: that at the index of an extreme."""
         inner = self.inner_box(expr, box)
-        if inner is None or expr.body is None:
+        if inner is None or expr.body is None or (self._equal and shadows(expr, box)):
             return None
-        names = [name for name, _ in expr.binders]
+        names, facts = [name for name, _ in expr.binders], outside(expr, box, facts)
         best: float | None = None
         bodies = list[eq.Expr]()
         for depth, body in enumerate(self._written_out(expr.body, inner, FURTHER)):

@@ -13,7 +13,7 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.extremes import FURTHER, UNFOLDED
 from irlang.interp.interval import Numbers
-from irlang.interp.range_eval import Limits
+from irlang.interp.range_eval import Limits, outside
 from irlang.interp.sums import ATOMS
 from irlang.interp.swapped import Swapped
 from irlang.interp.unfolding import anonymous, settled, specialised
@@ -109,7 +109,8 @@ class Placed(Swapped):
             inner = None if chosen is None else self.inner_box(chosen, box)
             if chosen is None or inner is None or chosen.body is None:
                 continue
-            body, end = self.value(chosen.body, inner, facts), self.value(other, box, facts)
+            body = self.value(chosen.body, inner, outside(chosen, box, facts))
+            end = self.value(other, box, facts)
             larger, lesser = (body, end) if term.function == "max" else (end, body)
             if chosen.kind == term.function and _in_order(lesser, larger):
                 return chosen
