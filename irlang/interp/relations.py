@@ -282,7 +282,7 @@ class Relations(Factored):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        found = self.surely(expr, found, box)
+        found = self.of_an_extreme(expr, self.surely(expr, found, box), box)
         weighed = self.aside(partial(self.by_positions, expr, found, box))
         known = weighed != found and expr.where is not None
         if known or self.done() or expr.body is None:
