@@ -75,7 +75,7 @@ class Placed(Swapped):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) <= box.keys():
                 continue
             term = self.meaning(atom, inner)
-            bounded = self._unbounded(term, inner, facts)
+            bounded = self._unbounded(term, inner, facts) or self._joined(term, inner, facts)
             largest = _of_chosen(term) if bounded is None else bounded
             if largest is None or self._chosen_by(largest, inner) != chosen_by(expr):
                 continue
@@ -115,6 +115,36 @@ class Placed(Swapped):
             if chosen.kind == term.function and _in_order(lesser, larger):
                 return chosen
         return None
+
+    def _joined(self, term: eq.Expr, box: Limits, facts: Facts) -> eq.Reduce | None:
+        """The same, of what is chosen among elements and numbers that are joined to them, so that
+        some are there for each segment: what is chosen of the first; None for any other.
+        """
+        chosen = _of_chosen(term)
+        inner = None if chosen is None else self.inner_box(chosen, box)
+        if chosen is None or inner is None or not isinstance(chosen.body, eq.Read):
+            return None
+        name = chosen.binders[0][0]
+        read, region = self.source(chosen.body, inner)
+        axes = [axis for axis, at in enumerate(read.index) if at == eq.Index(name)]
+        if region is not None or len(axes) != 1 or len(chosen.binders) != 1:
+            return None
+        first = sorted(self.tensors[read.tensor].bounds(axes[0]))[1]
+        if first > inner[name][1] or chosen.where is None:
+            return None
+        boxes = [
+            self.one_box({**inner, name: ends})
+            for ends in ((0, first - 1), (first, inner[name][1]))
+        ]
+        facts = outside(chosen, box, facts)
+        own, others = (self.value(chosen.body, one, facts) for one in boxes)
+        if not (_in_order(others, own) if chosen.kind == "max" else _in_order(own, others)):
+            return None
+        where, body = (
+            specialised(part, boxes[0], self.tensors, self.decided)
+            for part in (chosen.where, chosen.body)
+        )
+        return eq.Reduce(chosen.kind, ((name, eq.Const(first)),), where, body)
 
     def some_chosen(self, term: eq.Reduce, facts: Facts) -> bool:
         """Whether the condition of a reduction is known to hold of some term."""
