@@ -259,3 +259,36 @@ def test_two_terms_of_a_divisor_are_there_once_each() -> None:
         add(reduce_sum(x; axes = 0), reduce_sum(x; axes = 0)))
     }""")
     assert low <= 512 <= high
+
+
+@pytest.mark.parametrize(
+    ("condition", "least"),
+    [("< 1", 1), ("<= 0", 1), ("> 0", 0), ("< 0", 0), ("< x[k] + 9", 1), ("< x[k]", 0)],
+)
+def test_what_holds_of_the_largest_holds_of_one(condition: str, least: int) -> None:
+    """No element is above the largest: as many as that is true of are one at least."""
+    low, _ = _range(f"""nnir 1
+    op few[T: float](x: T[K]) -> y: T[] {{
+      above[k < K] = sum(j < K) max(x[j] - x[k], 0)
+      y[] = count(k < K | above[k] {condition})
+    }}
+    model m(x: f32[5] in [-8, 8]) -> y: f32[] {{ y = few(x) }}""")
+    assert low == least
+
+
+def test_an_index_around_a_sum_is_not_that_of_the_sum() -> None:
+    """A step of a recurrence is a sum that another step is in, over indices of one name, as in a
+    determinant by Faddeev and LeVerrier: what is known of an element outside is not known inside.
+    """
+    low, high = _range("""nnir 1
+    op area[T: float](x: T[N, N]) -> y: T[] {
+      m[k < N, i < N, j < N] = (sum(l < N) x[i, l] * (m[k - 1, l, j] ?? 0))
+          + (if i == j then c[k - 1] ?? 1 else 0)
+      c[k < N] = (-sum(i < N, j < N) x[i, j] * m[k, j, i]) / (k + 1)
+      y[] = c[N - 1]
+    }
+    model m(x: f32[2, 2] in [-2, 2]) -> y: f32[] { y = area(x) }""")
+    x = np.random.default_rng(0).choice([-2.0, 0.0, 2.0, 1.0, -1.0], (4000, 2, 2))
+    made = x[:, 0, 0] * x[:, 1, 1] - x[:, 0, 1] * x[:, 1, 0]
+    assert low <= made.min()
+    assert made.max() <= high

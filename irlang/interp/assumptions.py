@@ -10,7 +10,7 @@ from irlang import equations as eq
 from irlang.affine import Affine, affine
 from irlang.equation_rules import negation
 from irlang.interp.arithmetic import Arithmetic
-from irlang.interp.interval import NOTHING, Numbers, interval, join, meet
+from irlang.interp.interval import NOTHING, Numbers, interval, join, meet, truth
 from irlang.interp.regions import Ends, form_ends
 
 Facts = Mapping[eq.Expr, Numbers]  # sets in which expressions lie
@@ -51,6 +51,8 @@ def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -
                 return assume(walk, inner, False, box, facts)
             return _compared(walk, inner, False, box, facts)
         return _compared(walk, condition, True, box, facts)
+    if isinstance(condition, eq.Reduce) and condition.kind == "any":
+        return {**facts, condition: truth([True])}
     return facts
 
 

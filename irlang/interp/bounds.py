@@ -44,6 +44,7 @@ class Bounds(Sums):
         term = self.extreme(atom, box) or self.meaning(atom, box)
         if isinstance(term, eq.Apply):
             yield from self._bounds_of_apply(term, below, box, facts)
+            yield from self._one_of_two(term, below, rest, box, facts)
             yield from self._bounds_of_mean(term, below, rest, box, facts)
             if self._cased() and term.function in ("+", "-"):
                 made = self._combined(term, box, facts, 0)
@@ -91,6 +92,25 @@ class Bounds(Sums):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _one_of_two(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """What is added to, or taken away from, where it cancels and that is of one sign: rounding
+        keeps the order, so that no difference is more than what a positive number is taken from.
+        """
+        if term.function not in ("+", "-") or not rest.factors:
+            return
+        second = 1.0 if term.function == "+" else -1.0
+        pairs = zip(term.args, term.args[::-1], (1.0, second), (second, 1.0), strict=True)
+        for one, other, sign, turned in pairs:
+            bound = Sum({}).plus(self.whole(one, box), sign)
+            if not bound.factors.keys() <= rest.factors.keys():
+                continue
+            numbers = self.remembered(other, box, facts)
+            ends = (numbers.low, numbers.high) if turned == 1 else (-numbers.high, -numbers.low)
+            if numbers.pieces and (ends[0] >= 0 if below else ends[1] <= 0):
+                yield bound
 
     def _bounds_of_mean(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts

@@ -10,9 +10,11 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
+from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED, Extremes, is_truth
 from irlang.interp.interval import Numbers, interval, join, meet, number, truth
 from irlang.interp.range_eval import OF_ITSELF, Limits
+from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import small
 from irlang.scalar import SCALARS
 
@@ -75,9 +77,22 @@ class Conditions(Extremes):
         first, second = (self.sum_of(arg, box, facts) for arg in expr.args)
         gap = first.plus(second, -1.0)
         if gap.factors:
-            return found
+            return self._in_order(expr, found, gap, box, facts)
         ends = interval(gap.constant - gap.error, gap.constant + gap.error)
         return meet(found, self.own.apply(expr.function, [ends, number(0.0)], "bool")[0])
+
+    def _in_order(
+        self, expr: eq.Apply, found: Numbers, gap: Sum, box: Limits, facts: Facts
+    ) -> Numbers:
+        """The same, where one side is known to be no less than the other, as the largest element
+        is, which one of both is taken to be.
+        """
+        if gap.error or len(gap.factors) > ATOMS or expr.function not in ("<=", ">=", "<", ">"):
+            return found
+        less = gap if expr.function in ("<=", ">") else Sum({}).plus(gap, -1.0)
+        if self.upper(less, box, facts, 1) > 0:
+            return found
+        return truth([OF_ITSELF[expr.function]])
 
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""

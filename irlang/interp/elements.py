@@ -181,6 +181,8 @@ class Elements(Proofs):
             made = instance(term, read) if term is not None and known else read
             if not self.stepping and _reads_with_default(made):
                 made = specialised(made, box, self.tensors, self.decided)
+            if not self.stepping and _chooses_by_any(made):  # a row is in its own segment
+                made = taken(made, box, self.decided)
             if region is None and isinstance(made, eq.Read) and made.tensor != read.tensor:
                 made = self.meaning(made, box)  # a copy that lies in several regions
             found = self._meanings[key] = made, box
@@ -339,3 +341,11 @@ def _folds(index: eq.Expr) -> bool:
     return isinstance(index, eq.Apply) and (
         index.function in ("//", "%") or any(map(_folds, index.args))
     )
+
+
+def _chooses_by_any(term: eq.Expr) -> bool:
+    """Whether an expression is one of two by whether a condition holds of some element."""
+    if not isinstance(term, eq.Apply) or term.function != "select":
+        return False
+    condition = term.args[0]
+    return isinstance(condition, eq.Reduce) and condition.kind == "any"

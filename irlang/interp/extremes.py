@@ -13,14 +13,15 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.interval import number
-from irlang.interp.range_eval import Limits
+from irlang.interp.interval import NOTHING, number
+from irlang.interp.range_eval import Limits, outside, shadows
 from irlang.interp.resultants import Resultants
 from irlang.interp.unfolding import instance, pinned, settled, small
 
 _FEW = 16  # elements that are tried one by one
 _EXTREMES = ("max", "min")
 _DEEP = 6  # maxima inside one another
+_SUMS = 6  # terms of a sum, and sums in it, that are looked into
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 FURTHER = 6  # the same where no extreme has been met in it yet: `exp(-(x - min(x)) * b)`
 
@@ -49,18 +50,45 @@ class Extremes(Resultants):
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
         """A number that some term of a reduction reaches: that at the index of an extreme."""
         inner = self.inner_box(expr, box)
-        if inner is None or expr.body is None:
+        if inner is None or expr.body is None or (self._equal and shadows(expr, box)):
             return None
-        names = [name for name, _ in expr.binders]
+        names, facts = [name for name, _ in expr.binders], outside(expr, box, facts)
         best: float | None = None
+        bodies = list[eq.Expr]()
         for depth, body in enumerate(self._written_out(expr.body, inner, FURTHER)):
             if depth >= UNFOLDED and best is not None:
                 break
+            bodies.append(body)
             found = self._reached(body, inner, names, facts)
             best = found if best is None or (found is not None and found > best) else best
             if best is not None and best >= 1.0:
                 break  # as it is an exponential of 0; written out further it says the same
+        if best is None or best <= 0:
+            for body in self._beside_ranks(expr.body, bodies, inner, names):
+                found = self._reached(body, inner, names, facts)
+                best = found if best is None or (found is not None and found > best) else best
         return best
+
+    def _beside_ranks(
+        self, expr: eq.Expr, bodies: Sequence[eq.Expr], inner: Limits, names: list[str]
+    ) -> Iterator[eq.Expr]:
+        """An expression written out but for the elements that are compared with one at a rank among
+        them. bodies: the same, written out ever further.
+        """
+        reads = dict.fromkeys(
+            part
+            for body in bodies
+            for part in eq.walk(body)
+            if isinstance(part, eq.Read) and eq.indices(part) <= inner.keys()
+        )
+        for atom in reads:
+            own = self.one_of(self.meaning(atom, inner), inner)
+            ranked = own is not None and self.chosen(self.meaning(atom, inner), inner) is None
+            if own is None or not ranked:
+                continue
+            sorted_ = [one for body in bodies for one in self._choices(own, body, inner, names)]
+            if sorted_:
+                yield self.unfolded(expr, inner, FURTHER, frozenset((atom, *sorted_)))
 
     def _reached(
         self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts
@@ -73,7 +101,7 @@ class Extremes(Resultants):
             term = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
             if self._equal is not None and _same_element(atom, self._equal[1], inner):
                 term = self.meaning(self._equal[0], inner)  # in this case it is that
-            largest = self.chosen(term, inner)
+            largest = self.one_of(term, inner)
             if largest is None or eq.indices(term) & set(names):
                 continue
             deep = self.nested(largest, inner)
@@ -83,9 +111,14 @@ class Extremes(Resultants):
                 if look is not None
                 for one in self._choices(look, body, inner, names)
             ]
-            for equal in dict.fromkeys(choices):
-                with self.taken_as(equal, settled(atom)):
-                    numbers = self.value(body, inner, facts)
+            cases = [(equal, settled(atom), facts) for equal in dict.fromkeys(choices)]
+            if self.chosen(term, inner) is None:  # one at a rank, and the largest is no less
+                top = eq.Reduce("max", largest.binders, None, largest.body)
+                known = self.anew(top, inner) if cases else NOTHING
+                cases += [(equal, top, {**facts, equal: known}) for equal, _, _ in cases]
+            for equal, other, known_here in cases:
+                with self.taken_as(equal, other):
+                    numbers = self.value(body, inner, known_here)
                 if numbers.pieces and not numbers.below:
                     best = numbers.low if best is None else max(best, numbers.low)
         return best
@@ -112,8 +145,9 @@ class Extremes(Resultants):
         """
         best = -math.inf
         met: set[tuple[eq.Expr, int]] = set()
+        in_sums = list(self._in_sums(expr, box))
         for body in self._written_out(expr, box):
-            for atom in dict.fromkeys(eq.walk(body)):
+            for atom in dict.fromkeys((*eq.walk(body), *in_sums)):
                 if not eq.indices(atom) <= box.keys():
                     continue  # it hangs on an index that is bound further in
                 larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
@@ -132,6 +166,26 @@ class Extremes(Resultants):
             if best > 0:
                 break  # written out further it says the same
         return best
+
+    def _in_sums(self, expr: eq.Apply, box: Limits) -> Iterator[eq.Expr]:
+        """The larger of two that stands in two sums that are added: of two rows of exponentials,
+        both less the larger of their maxima, that is met in none of the terms but in theirs.
+        """
+        terms, met = [self.meaning(arg, box) for arg in expr.args], dict[eq.Expr, int]()
+        for term in terms:
+            if isinstance(term, eq.Apply) and term.function == "+" and len(terms) < _SUMS:
+                terms += [self.meaning(arg, box) for arg in term.args]
+            inner = self.inner_box(term, box) if isinstance(term, eq.Reduce) else None
+            if inner is None or not isinstance(term, eq.Reduce) or term.body is None:
+                continue
+            looks = self._written_out(term.body, inner) if term.kind == "sum" else ()
+            for atom in {part for look in looks for part in eq.walk(look)}:
+                if isinstance(atom, eq.Read) and eq.indices(atom) <= box.keys():
+                    met[atom] = met.get(atom, 0) + 1
+        for atom in sorted((atom for atom, sums in met.items() if sums > 1), key=repr):
+            larger = self.meaning(atom, box)
+            if isinstance(larger, eq.Apply) and larger.function in _EXTREMES:
+                yield atom
 
     def _written_to(self, expr: eq.Expr, atom: eq.Expr, box: Limits, depth: int) -> eq.Expr | None:
         """An expression with only those definitions written out that lead to an element; None where
@@ -204,11 +258,15 @@ class Extremes(Resultants):
         found = self.value(body, box, facts).low
         if found >= 1.0 or not isinstance(body, eq.Apply) or body.function != "+":
             return found
-        for arg, other in (body.args, body.args[::-1]):
-            term = self.meaning(arg, box)
-            if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
-                continue
-            if all(self.interval(one, box, facts).low >= 0 for one in (arg, other)):
+        terms: list[eq.Expr] = [body]
+        for part in terms:
+            term = self.meaning(part, box)
+            if isinstance(term, eq.Apply) and term.function == "+" and len(terms) < _SUMS:
+                terms += term.args
+            elif self.interval(part, box, facts).low < 0:
+                return found  # in any order a sum of what is not negative is no less than a term
+        for term in (self.meaning(part, box) for part in terms):
+            if isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None:
                 found = max(found, self._attained(term, box, facts) or found)
         return found
 

@@ -44,11 +44,7 @@ class Lengths(Shares):
 
     def of_products(self, expr: eq.Expr, box: Limits) -> Products | None:
         """A sum of products; None for anything else."""
-        term = self.meaning(expr, box)
-        if isinstance(term, eq.Apply) and term.function == "+":  # as beside a diagonal
-            one, other = term.args
-            zero = [self.value(arg, box, {}).only == 0 for arg in term.args]
-            term = self.meaning(one if zero[1] else other, box) if any(zero) else term
+        term = self.beside_zero(expr, box)
         plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
         if not plain or not isinstance(term, eq.Reduce) or term.body is None:
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
@@ -17,7 +18,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.lengths import Lengths, Products, is_absolute
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import pinned, settled
 
 _ROOT = 0.5  # power of the largest number from which on whole tensors are measured
 _DEPTH = 6  # expressions that are looked into, one inside another
@@ -171,9 +172,9 @@ class Norms(Lengths):
     def _most_of_square(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """The same of the square of a sum of products, or of a mean."""
         found = math.inf
-        for part, times, few in self._multiples(expr.args[0], box):
+        for part, times, few in self._multiples(pinned(expr.args[0], box), box):
             for made, scale in self._squared_products(part, box):
-                share = self.of_lengths(expr.args[1], made, True)
+                share = self.of_lengths(pinned(expr.args[1], box), made, True)
                 if share:
                     rounding = 1 + self.own.changed_by(2 * made.count + 10)
                     most = scale**2 * rounding + self._lost(made, box) / divisor.low
@@ -192,9 +193,12 @@ class Norms(Lengths):
             if made is not None and made.count * self.own.row.unit <= 0.125:
                 yield made, scale
         if inner is None and isinstance(term, eq.Apply) and term.function == "*":
-            sums = [self.of_products(arg, box) for arg in term.args]
-            if sums[0] is not None and sums[1] is not None and self._reversed(sums[0], sums[1]):
-                yield sums[0], 1.0
+            for (one, scale, _), (other, times, _) in product(
+                *(self._multiples(arg, box, 1) for arg in term.args)
+            ):
+                left, right = self.of_products(one, box), self.of_products(other, box)
+                if left is not None and right is not None and self._reversed(left, right):
+                    yield left, math.sqrt(scale * times) * (1 + self.own.row.unit)
 
     def _reversed(self, one: Products, other: Products) -> bool:
         """Whether two sums are of the same products with the factors in the other order, as on both
@@ -247,9 +251,9 @@ class Norms(Lengths):
         if not below:
             yield from self._by_projection(self.meaning(atom, box), rest, box)
             yield from self._by_share_of_length(atom, rest, box)
-        for sum_, scale in () if below else self._squared_products(atom, box):
+        for sum_, scale in () if below else self._squared_products(pinned(atom, box), box):
             for other in rest.factors:
-                share = self.of_lengths(other, sum_, True)
+                share = self.of_lengths(pinned(other, box), sum_, True)
                 rounding = self.own.changed_by(2 * sum_.count + 10)
                 # what was added to the squares is more than is lost
                 if share > scale**2 * (1 + rounding):

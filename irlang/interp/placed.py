@@ -13,10 +13,10 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.extremes import FURTHER, UNFOLDED
 from irlang.interp.interval import Numbers
-from irlang.interp.range_eval import Limits
+from irlang.interp.range_eval import Limits, outside
 from irlang.interp.sums import ATOMS
 from irlang.interp.swapped import Swapped
-from irlang.interp.unfolding import anonymous, settled
+from irlang.interp.unfolding import anonymous, settled, specialised
 
 _CORNERS = 2  # indices at whose ends terms are looked at
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
@@ -51,25 +51,111 @@ class Placed(Swapped):
         if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
             return 0.0
         names = [name for name, _ in expr.binders]
-        body = self.unfolded(expr.body, inner, UNFOLDED)
-        where = expr.where
-        if isinstance(where, eq.Apply) and where.function == "==" and self._are_whole(where):
-            for one, other in (where.args, where.args[::-1]):
-                if eq.indices(one) & {*names} and not eq.indices(other) & {*names}:
-                    body = settled(_in_place(body, one, other))
+        expr = self._copies_seen_through(expr, inner)
+        assert expr.body is not None
+        best = 0.0
+        for written in self._written_out(expr.body, inner, UNFOLDED + 1):
+            body, where = written, expr.where
+            if isinstance(where, eq.Apply) and where.function == "==" and self._are_whole(where):
+                for one, other in (where.args, where.args[::-1]):
+                    if eq.indices(one) & {*names} and not eq.indices(other) & {*names}:
+                        body = settled(_in_place(body, one, other))
+            best = max(best, self._least_chosen(expr, body, inner, box, facts))
+            if best >= 1.0:
+                break  # as it is an exponential of 0; written out further it says the same
+        return best
+
+    def _least_chosen(
+        self, expr: eq.Reduce, body: eq.Expr, inner: Limits, box: Limits, facts: Facts
+    ) -> float:
+        """The same of terms that are written out so far."""
+        names = [name for name, _ in expr.binders]
         best = 0.0
         for atom in dict.fromkeys(eq.walk(body)):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) <= box.keys():
                 continue
-            largest = _of_chosen(self.meaning(atom, inner))
-            if largest is None or _chosen_by(largest) != _chosen_by(expr):
+            term = self.meaning(atom, inner)
+            bounded = self._unbounded(term, inner, facts) or self._joined(term, inner, facts)
+            largest = _of_chosen(term) if bounded is None else bounded
+            if largest is None or self._chosen_by(largest, inner) != chosen_by(expr):
                 continue
-            if not self.anew(atom, box, facts).finite:
+            is_any = bounded is None and self.anew(atom, box, facts).finite
+            if not is_any and self.selected(largest, inner) is None:
                 continue  # there may be none
             for equal in dict.fromkeys(self._choices(largest, body, inner, names)):
                 with self.taken_as(equal, settled(atom)):
                     best = max(best, self.value(body, inner, facts).low)
         return best
+
+    def _copies_seen_through(self, term: eq.Reduce, inner: Limits) -> eq.Reduce:
+        """A reduction whose condition compares what the elements there are copies of."""
+        if term.where is None:
+            return term
+        return replace(term, where=specialised(term.where, inner, self.tensors, self.decided))
+
+    def _chosen_by(self, term: eq.Reduce, box: Limits) -> eq.Expr:
+        """The indices for which the condition of a reduction holds."""
+        inner = self.inner_box(term, box)
+        return chosen_by(term if inner is None else self._copies_seen_through(term, inner))
+
+    def _unbounded(self, term: eq.Expr, box: Limits, facts: Facts) -> eq.Reduce | None:
+        """What is chosen, of a maximum or minimum of that and a number that is beyond all of it, as
+        the rows of a segment are put into the least number there is; None for any other.
+        """
+        if not isinstance(term, eq.Apply) or term.function not in ("max", "min"):
+            return None
+        for arg, other in (term.args, term.args[::-1]):
+            chosen = _of_chosen(self.meaning(arg, box))
+            inner = None if chosen is None else self.inner_box(chosen, box)
+            if chosen is None or inner is None or chosen.body is None:
+                continue
+            body = self.value(chosen.body, inner, outside(chosen, box, facts))
+            end = self.value(other, box, facts)
+            larger, lesser = (body, end) if term.function == "max" else (end, body)
+            if chosen.kind == term.function and _in_order(lesser, larger):
+                return chosen
+        return None
+
+    def _joined(self, term: eq.Expr, box: Limits, facts: Facts) -> eq.Reduce | None:
+        """The same, of what is chosen among elements and numbers that are joined to them, so that
+        some are there for each segment: what is chosen of the first; None for any other.
+        """
+        chosen = _of_chosen(term)
+        inner = None if chosen is None else self.inner_box(chosen, box)
+        if chosen is None or inner is None or not isinstance(chosen.body, eq.Read):
+            return None
+        name = chosen.binders[0][0]
+        read, region = self.source(chosen.body, inner)
+        axes = [axis for axis, at in enumerate(read.index) if at == eq.Index(name)]
+        if region is not None or len(axes) != 1 or len(chosen.binders) != 1:
+            return None
+        first = sorted(self.tensors[read.tensor].bounds(axes[0]))[1]
+        if first > inner[name][1] or chosen.where is None:
+            return None
+        boxes = [
+            self.one_box({**inner, name: ends})
+            for ends in ((0, first - 1), (first, inner[name][1]))
+        ]
+        facts = outside(chosen, box, facts)
+        own, others = (self.value(chosen.body, one, facts) for one in boxes)
+        if not (_in_order(others, own) if chosen.kind == "max" else _in_order(own, others)):
+            return None
+        where, body = (
+            specialised(part, boxes[0], self.tensors, self.decided)
+            for part in (chosen.where, chosen.body)
+        )
+        return eq.Reduce(chosen.kind, ((name, eq.Const(first)),), where, body)
+
+    def some_chosen(self, term: eq.Reduce, facts: Facts) -> bool:
+        """Whether the condition of a reduction is known to hold of some term."""
+        own = chosen_by(replace(term, body=None))
+        return any(
+            isinstance(fact, eq.Reduce)
+            and fact.kind == "any"
+            and fact.where is None
+            and chosen_by(replace(fact, where=fact.body)) == own
+            for fact in facts
+        )
 
     def _are_whole(self, comparison: eq.Apply) -> bool:
         """Whether whole numbers are compared, so that equal ones are one number: 0 has no sign."""
@@ -122,14 +208,19 @@ class Placed(Swapped):
     def _beside(
         self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
     ) -> float:
-        """What a term is at least at an index from outside, where it compares an element with
-        itself, or hangs on a sum of what does.
+        """What a term is at least at an index from outside, or at one place of pairs, where it
+        compares an element with itself, or hangs on a sum of what does.
         """
         met = sum(map(_meets, eq.walk(body)))
-        for at, ends in box.items() if len(names) == 1 else ():
-            if ends[1] > inner[names[0]][1]:
-                continue
-            term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
+        places: list[dict[str, eq.Expr]] = [
+            {names[0]: eq.Index(at)}
+            for at, ends in box.items()
+            if len(names) == 1 and ends[1] <= inner[names[0]][1]
+        ]
+        if len(names) == _CORNERS:  # of all pairs, also each with itself
+            places.append(dict.fromkeys(names, eq.Const(0)))
+        for place in places:
+            term = settled(eq.substitute(body, place))
             sums = dict(self._at_one_place(term, box, facts))
             if sums or sum(map(_meets, eq.walk(term))) > met:
                 least = self.value(term, box, {**facts, **sums}).low
@@ -168,7 +259,14 @@ def _of_chosen(term: eq.Expr) -> eq.Reduce | None:
     return replace(term, where=where, body=chosen)
 
 
-def _chosen_by(term: eq.Reduce) -> eq.Expr:
+def _in_order(lesser: Numbers, larger: Numbers) -> bool:
+    """Whether no number of one set is above any of another."""
+    if lesser.nan or larger.nan or lesser.above or larger.below:
+        return False
+    return not (lesser.pieces and larger.pieces) or lesser.high <= larger.low
+
+
+def chosen_by(term: eq.Reduce) -> eq.Expr:
     """The indices for which the condition of a reduction holds."""
     return anonymous(eq.Reduce("count", term.binders, term.where, None))
 

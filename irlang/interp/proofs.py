@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, meet
-from irlang.interp.range_eval import Evaluator, Limits
+from irlang.interp.range_eval import Evaluator, Limits, shadows
 
 _LOOKED_AT = 32  # sums in the course of one proof
 _LEVELS = 1  # proofs inside one another
@@ -77,6 +77,18 @@ class Proofs(Evaluator):
     @left.setter
     def left(self, work: int) -> None:
         self._work = _WORK - work
+
+    def _reduce(self, expr: eq.Reduce, box: Limits, facts: Facts) -> Numbers:
+        """A reduction; where its indices have the names of others around, nothing is taken for
+        another element inside, as which that is hangs on these.
+        """
+        before = self._equal
+        if before is not None and shadows(expr, box):
+            self._equal = None
+        try:
+            return super()._reduce(expr, box, facts)
+        finally:
+            self._equal = before
 
     def aside(
         self,

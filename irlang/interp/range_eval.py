@@ -337,6 +337,7 @@ class Evaluator:
     # ---- reductions
 
     def _reduce(self, expr: eq.Reduce, box: Limits, facts: Facts) -> Numbers:
+        facts = outside(expr, box, facts)
         inner = dict(box)
         names, fixed = [], True
         least = most = 1
@@ -430,3 +431,20 @@ class Evaluator:
 def _deciding(function: str, args: list[Numbers]) -> Numbers:
     """What reaches an operation: a divisor, or all of its arguments."""
     return args[1] if function == "/" else hull(join(*args)) if len(args) > 1 else args[0]
+
+
+def shadows(expr: eq.Reduce, box: Limits) -> bool:
+    """Whether an index of a reduction has the name of one around it, as where a step of a
+    recurrence is written out by the one before.
+    """
+    return any(name in box for name, _ in expr.binders)
+
+
+def outside(expr: eq.Reduce, box: Limits, facts: Facts) -> Facts:
+    """The facts that hold inside a reduction, too: none about an index around it of the same name
+    as one of its own.
+    """
+    if not facts or not shadows(expr, box):
+        return facts
+    names = {name for name, _ in expr.binders}
+    return {one: known for one, known in facts.items() if names.isdisjoint(eq.indices(one))}

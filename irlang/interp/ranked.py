@@ -39,6 +39,7 @@ class Ranked(Monotone):
         own = at_rank(self.meaning(atom, box))
         if own is None:
             return
+        yield from self._beside_extremes(own[0], below, rest, box)
         end = self._end(own, box)
         extreme = end == (1 if below else -1)  # the largest, or the least, of all
         free = self.inner_box(own[0], box) if extreme else None
@@ -59,6 +60,21 @@ class Ranked(Monotone):
             later = 1 if gap[0] >= 0 else -1
             if self._rises(own[0], own[1]) == (later if below else -later):
                 yield Sum({other: 1.0})
+
+    def _beside_extremes(
+        self, own: eq.Reduce, below: bool, rest: Sum, box: Limits
+    ) -> Iterator[Sum]:
+        """The least or the largest of the elements, between which those at all ranks lie."""
+        inner = self.inner_box(own, box)
+        for other in rest.factors if inner is not None and own.body is not None else ():
+            term = self.meaning(other, box)
+            if isinstance(term, eq.Reduce) and term.kind == ("min" if below else "max"):
+                its = self.inner_box(term, box) if term.where is None else None
+                if its is None or term.body is None or inner is None or own.body is None:
+                    continue
+                free = {name: its[name] for name, _ in term.binders}
+                if self.among(self.looks(term.body, its), self.looks(own.body, inner), free, inner):
+                    yield Sum({other: 1.0})
 
     def _end(self, own: AtRank, box: Limits) -> int:
         """1 where the element at a rank is the largest of all, -1 where it is the least, else 0."""
@@ -89,6 +105,11 @@ class Ranked(Monotone):
             return term
         own = at_rank(term)
         return own[0] if own is not None and self._end(own, box) else None
+
+    def one_of(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """The same, also at a rank between: the k-th of sorted numbers is one of them."""
+        own = at_rank(term)
+        return self.chosen(term, box) if own is None else own[0]
 
     def _opposite(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
         """A reduction over the numbers of whose opposites one is."""

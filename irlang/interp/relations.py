@@ -181,6 +181,8 @@ class Relations(Factored):
         found = super()._read(expr, box, facts)
         if self._level or expr.default is not None or not found.pieces:
             return found
+        if found.below or found.above:
+            found = self._at_row(expr, found, box)
         at = self.source(expr, box)[0] if found.low < 0 else expr
         if found.low < 0 and len(at.index) > 1:
             read = self._twice_at(at, box)
@@ -248,6 +250,20 @@ class Relations(Factored):
             return made
         return self._made_there(expr, found, box, "it is read where another number is largest")
 
+    def _at_row(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
+        """An element that may be infinite, at an index that is read: the segment that a row is in
+        has a row, others may have none.
+        """
+        if not any(map(eq.reads, expr.index)):
+            return found
+        term = self.meaning(expr, box)
+        if not isinstance(term, eq.Apply) or term.function not in ("max", "min"):
+            return found
+        made = self.anew(term, box)
+        if not (made.finite and made.pieces):
+            return found
+        return self.cut(found, made.low, made.high, f"a term of the {term.function} is finite")
+
     def _made_there(self, expr: eq.Read, found: Numbers, box: Limits, why: str) -> Numbers:
         """An element at twice the same index, or at one that is read, by what it is made of: of
         what is multiplied on a diagonal both may be one, and what is largest may be in it.
@@ -266,6 +282,7 @@ class Relations(Factored):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
+        found = self.of_an_extreme(expr, self.surely(expr, found, box), box)
         weighed = self.aside(partial(self.by_positions, expr, found, box))
         known = weighed != found and expr.where is not None
         if known or self.done() or expr.body is None:
@@ -348,12 +365,18 @@ class Relations(Factored):
             if len(names) == 1 and ends[1] <= inner[names[0]][1]
         ]
         where = expr.where
+        if where is not None and self.some_chosen(expr, facts):
+            least = self.aside(partial(self.value, expr.body, inner, facts))
+            if least.finite and least.pieces:
+                return self.cut(
+                    found, least.low, least.high, "what holds of some element holds of one"
+                )
         if where is not None:
             conditions = (settled(eq.substitute(where, choice)) for choice in tried)
             holds = [self.decided(condition, box) is True for condition in conditions]
             tried = [choice for choice, met in zip(tried, holds, strict=True) if met]
         terms = [settled(eq.substitute(expr.body, choice)) for choice in tried]
-        chosen = self.selected(expr, box) if where is None else None
+        chosen = self.selected(expr, box)
         for term in terms if chosen is None else (*terms, chosen):
             met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
             if met.pieces and expr.kind == "max" and not met.below:

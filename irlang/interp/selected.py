@@ -13,10 +13,11 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.bounds import Bounds
 from irlang.interp.elements import Sum
+from irlang.interp.interval import Numbers, may, truth
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.singles import solved
-from irlang.interp.unfolding import instance, settled
+from irlang.interp.unfolding import instance, settled, specialised
 
 
 class Selected(Bounds):
@@ -37,6 +38,8 @@ class Selected(Bounds):
                 return None
             where, body, _ = look.args
         condition = self.meaning(where, inner)
+        if has_choices(condition):
+            condition = specialised(condition, inner, self.tensors, self.decided)
         if not isinstance(condition, eq.Apply) or condition.function != "==":
             return None
         free = {name: inner[name] for name, _ in term.binders}
@@ -54,6 +57,14 @@ class Selected(Bounds):
             if here is not None:
                 return settled(eq.substitute(body, here))
         return None
+
+    def surely(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """Whether a condition holds of any element: of the one at which it compares equal ones."""
+        if expr.kind != "any" or expr.where is not None or expr.body is None:
+            return found
+        each = eq.Reduce("sum", expr.binders, expr.body, eq.Const(1.0))
+        holds = may(found, False) and self.selected(each, box) is not None
+        return truth([True]) if holds else found
 
     def _equal_here(
         self, one: eq.Expr, other: eq.Expr, free: Limits, box: Limits
@@ -100,6 +111,13 @@ class Selected(Bounds):
         """Whether a reduction is a sum of terms of which none is negative."""
         inner = self.inner_box(term, box) if term.kind == "sum" else None
         return inner is not None and self.value(term.body or eq.Const(0), inner, {}).low >= 0
+
+
+def has_choices(condition: eq.Expr) -> bool:
+    """Whether an expression is made of what conditions choose, as a place counted from the end."""
+    return any(
+        isinstance(part, eq.Apply) and part.function == "select" for part in eq.walk(condition)
+    )
 
 
 def _in_one(patterns: Iterable[tuple[eq.Expr, Limits]]) -> list[tuple[eq.Expr, Limits]]:

@@ -142,6 +142,17 @@ class Shares(Forms):
                 return one, other
         return None
 
+    def beside_zero(self, expr: eq.Expr, box: Limits) -> eq.Expr:
+        """What an element is computed as; of a sum with 0, as beside a diagonal that something is
+        added to, what the other term is.
+        """
+        term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function == "+":
+            one, other = term.args
+            zero = [self.value(arg, box, {}).only == 0 for arg in term.args]
+            term = self.meaning(one if zero[1] else other, box) if any(zero) else term
+        return term
+
     def _multiples(
         self, expr: eq.Expr, box: Limits, depth: int = 2
     ) -> Iterator[tuple[eq.Expr, float, float]]:
@@ -149,7 +160,7 @@ class Shares(Forms):
         numbers that its products lost.
         """
         yield expr, 1.0, 0.0
-        term = self.meaning(expr, box) if depth else expr
+        term = self.beside_zero(expr, box) if depth else expr
         if isinstance(term, eq.Apply) and term.function == "*":
             for one, other in (term.args, term.args[::-1]):
                 numbers = self.value(other, box, {})

@@ -6,15 +6,18 @@ is kept: a softmax that is guarded against rows that are masked whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import OPPOSITE, TURNED, Facts, assume
 from irlang.interp.extremes import UNFOLDED
-from irlang.interp.interval import Numbers, join, truth
+from irlang.interp.interval import Numbers, join, may, truth
 from irlang.interp.quotients import Quotients
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import instance, settled
+from irlang.interp.unfolding import anonymous, instance, settled
 
 _DEEP = 6  # definitions behind one another
 _FEW = 2  # conditions that are looked at
@@ -53,6 +56,45 @@ class Somewhere(Quotients):
             if made.pieces and not (made.below or made.above):
                 return made
         return None
+
+    def of_an_extreme(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """How often a condition holds that compares each element with all, as how far they are
+        above it: at least once where it does for the largest of them, or for the least.
+        """
+        if expr.kind != "count" or found.low > 0 or len(expr.binders) != 1 or self.done():
+            return found
+        inner, (name, bound) = self.inner_box(expr, box), expr.binders[0]
+        if inner is None or expr.where is None:
+            return found
+        condition = self._with_sums(expr.where, inner)
+        each = dict.fromkeys(
+            part
+            for part in eq.walk(condition)
+            if isinstance(part, eq.Read)
+            and part.default is None
+            and name in eq.indices(part) <= inner.keys()
+        )
+        met = each if eq.reduces(condition) else ()
+        for element, kind in product(list(met)[:_FEW], ("max", "min")):
+            extreme = eq.Reduce(kind, ((name, bound),), None, element)
+            body = anonymous(extreme)
+            if self.aside(partial(self._holds_where, condition, element, body, inner)):
+                return self.cut(found, 1, math.inf, "what holds of the largest holds of one")
+        return found
+
+    def _holds_where(
+        self, condition: eq.Expr, element: eq.Expr, extreme: eq.Expr, inner: Limits
+    ) -> bool:
+        """Whether a condition holds where an element is the largest, or the least, of all."""
+        with self.taken_as(element, extreme):
+            return not may(self.value(condition, inner, {}), False)
+
+    def _with_sums(self, expr: eq.Expr, inner: Limits) -> eq.Expr:
+        """An expression with what is added up in its elements, and what that is made of."""
+        if isinstance(expr, eq.Read):
+            term = self.meaning(expr, inner)
+            return term if isinstance(term, eq.Reduce) and term.where is None else expr
+        return eq.rebuild(expr, lambda part: self._with_sums(part, inner))
 
     def _some(
         self, condition: eq.Expr, holds: bool, inner: Limits, names: list[str], depth: int
