@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,10 +48,15 @@ def to_ast(graph: Graph) -> ast.Model:
         for name, port in graph.inputs.items()
     )
     outputs = tuple(
-        ast.ModelOutput(names[value], to_type(graph.values[value]))
+        ast.ModelOutput(names[value], to_type(_written(graph.values[value])))
         for value in graph.outputs.values()
     )
     return ast.Model(graph.name, inputs, outputs, tuple(body), graph.doc)
+
+
+def _written(info: TensorInfo) -> TensorInfo:
+    """A result's type as it can be written: what a fault has left below 0 is no size."""
+    return replace(info, shape=tuple(max(size, 0) for size in info.shape))
 
 
 def spelled(graph: Graph) -> dict[str, str]:

@@ -186,12 +186,24 @@ def _reads_elements(node: ast.Expr, binding: Binding) -> bool:
     return any(isinstance(part, ast.Read) and part.name in declared for part in ast.walk(node))
 
 
-def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
+def outputs_said(instance: Instance) -> tuple[tuple[str, TensorInfo], ...] | None:
+    """What the results of a call are declared to be, whatever is wrong with it: a size may be 0 or
+    below. None where the declaration has no number for a size.
+    """
+    try:
+        return tuple(_output_types(instance.binding, below=True))
+    except InvalidInput:
+        return None
+
+
+def _output_types(binding: Binding, below: bool = False) -> list[tuple[str, TensorInfo]]:
+    """The types of all results. below: whether a size may be below 0."""
     found: list[tuple[str, TensorInfo]] = []
     for output in binding.op.outputs:
         dtype = resolve_dtype(binding, output.type.dtype)
         if not output.family:
-            found.append((output.name, TensorInfo(_actual(output.type, binding.scope), dtype)))
+            shape = _actual(output.type, binding.scope, below)
+            found.append((output.name, TensorInfo(shape, dtype)))
             continue
         count = evaluate.known(output.count, binding.scope) if output.count else 0
         if not isinstance(count, int) or count > _MOST_RESULTS:
@@ -201,13 +213,12 @@ def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
         for member in range(count):
             scope = binding.scope.inner()
             scope.names[output.family] = member
-            found.append(
-                (f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype))
-            )
+            info = TensorInfo(_actual(output.type, scope, below), dtype)
+            found.append((f"{output.name}.{member}", info))
     return found
 
 
-def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
+def _actual(kind: ast.TensorType, scope: Scope, below: bool) -> tuple[int, ...]:
     """The shape that a declared type has once `@` has placed its axes."""
     sizes = declared_sizes(kind.dims, scope)
     found: tuple[Any, ...] = sizes  # what a definition computes may be anything
@@ -217,7 +228,7 @@ def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
     placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
     shape = [0] * len(sizes)
     for size, axis in zip(sizes, placed, strict=True):
-        if size < 0:
+        if size < 0 and not below:
             raise fail("definition.size", f"a size is {size}", kind.span)
         shape[axis] = size
     return tuple(shape)

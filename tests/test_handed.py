@@ -24,6 +24,7 @@ from irlang.gen.changes import (
 from irlang.gen.fed import fed
 from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
+from irlang.gen.smaller import smaller
 from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import RULED_OUT, Spoilt, spoilt_call, types_of
 from irlang.interp.program import run
@@ -35,7 +36,7 @@ from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.manner import Manner
 from irlang.lower.narrows import narrower
 from irlang.parser import parse
-from tests.spoilt_calls import SEEDS, wanted_of
+from tests.spoilt_calls import SEEDS, text_of, wanted_of
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -450,6 +451,8 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
         ("tf", "depthwise_conv", "padding"),
         ("tf", "einsum", "labels"),  # of an equation that does not fit its operands
         ("torch", "einsum", "sizes"),
+        ("torch", "einsum", "diagonal"),  # of two axes of one operand, one of size 1
+        ("jax", "einsum", "diagonal"),
         ("torch", "ctc", "no_blank"),  # of labels, and of how many of them count
     ],
 )
@@ -679,6 +682,31 @@ def test_a_shape_below_0_of_what_is_made_of_numbers_is_handed_over(
             own = programs.own(target, one.graph)
             handed += own is not None and is_handed_over(one, own, target, programs)
     assert handed >= 3
+
+
+@pytest.mark.parametrize("target", ["torch", "tf", "jax", "keras:torch"])
+def test_a_size_is_handed_over_where_a_target_is_told_that_of_the_result(target: str) -> None:
+    """As it is declared, and not that of a valid call; -1 and 0 may be what is left, and nothing.
+
+    As text the call has the one fault, and a smaller call is told so, too.
+    """
+    programs, smallest = Programs(builtin()), 0
+    found = [
+        one
+        for seed in range(8)
+        for one in told("resize", "size", target, seed)
+        if isinstance(one.changed, SetAttr)
+    ]
+    assert any(one.said for one in found)
+    for one in found:
+        (info,) = (info for _, info in one.graph.nodes[0].instance.outputs or ())
+        assert one.said == (min(info.shape) < 0)
+        assert -1 not in info.shape
+        diagnostics = check(parse(text_of(one.graph)), builtin()).diagnostics
+        assert [d.code for d in diagnostics] == ["resize.size"]
+        for other in smaller(one, builtin()) if one.said else ():
+            smallest += other.said and is_telling(programs, target, other)
+    assert smallest
 
 
 def test_a_tensor_without_axes_beside_one_with_one_is_as_good_in_pytorch() -> None:

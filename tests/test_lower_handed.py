@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from irlang.lower.lower import lower
+from irlang.lower.manner import Manner
 from irlang.lower.pool import Program
 from tests.lower_calls import case
 from tests.targets import usable
@@ -102,6 +103,21 @@ def test_calls_are_handed_to_functions_which_give_what_is_defined(
     target: str, inputs: str, call: str, said: str
 ) -> None:
     assert_handed(target, inputs, call, said)
+
+
+@pytest.mark.parametrize("number", ["1e-30", "inf"])
+def test_a_number_is_true_whatever_function_it_is_handed_to(number: str) -> None:
+    """One that is not whole is not cut to 0 first."""
+    made = case("x: f32[1]", f"full(; shape = 2, value = {number}, to = bool)")
+    texts = set()
+    for turn in range(0, 8, 2):
+        manner = Manner(turn=turn)
+        lowered = lower(made.graph, "jax", made.catalog, made.params, manner=manner)
+        if lowered.code not in texts:
+            texts.add(lowered.code)
+            program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
+            assert made.faults(ran(program, "jax").outputs) == []
+    assert len(texts) > 0
 
 
 def test_statistics_of_a_batch_are_those_of_onnx() -> None:

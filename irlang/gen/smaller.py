@@ -79,7 +79,8 @@ def _made(
     assert isinstance(one.changed, SetAttr)
     broken = faulty(node.op, types, attrs, None, one.changed.name)
     if broken is not None and broken.faults[0].code == one.fault.code:
-        yield spoilt_call(own, graph, demanded, one.changed, broken, types, attrs)
+        move, said = one.changed, one.said
+        yield spoilt_call(own, graph, demanded, move, broken, types, attrs, said)
 
 
 def _shorter(types: Mapping[str, Given]) -> Iterator[dict[str, Given]]:

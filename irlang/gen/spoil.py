@@ -358,13 +358,14 @@ def _ways(
                 broken.code, broken.size, move.name,
                 isinstance(move, SetAttr) and way_of(move)[-1] is True,
             )  # fmt: skip
-        made = call.spoilt(broken) if way not in found else None
-        if made is None:
+        made = list(call.spoilt(broken)) if way not in found else []
+        if not made:
             continue
-        if not tells(made):
+        told = next(filter(tells, made), None)
+        if told is None:
             misses += 1
             continue
-        found[way] = made
+        found[way] = told
         last = min(last, number + _FURTHER)
     return list(found.values())
 

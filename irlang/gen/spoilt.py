@@ -22,13 +22,14 @@ from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, evaluate
 from irlang.gen.pattern import pattern
 from irlang.graph import Graph, Node, Operand, Port
-from irlang.instance import Instance
+from irlang.instance import Instance, outputs_said
 from irlang.interp.program import run
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _MOST = 192  # elements of one tensor
+_REST = -1  # as a size: what is left
 RULED_OUT = "the framework's own documentation rules it out: "
 OPEN = "a number of which the definition may say nothing"
 
@@ -42,8 +43,9 @@ class Spoilt:
     text for one of them is not given that attribute. added: whether the requirement is not the
     definition's own, but one that was added to it. hollow: whether an input has no elements, of
     which frameworks say less than of others, or was given a number of which the definition may say
-    nothing: it must end no process, that is all. seed: of the numbers that it is fed with: beside
-    some an element is wrong that is right beside others, as where places ascend.
+    nothing: it must end no process, that is all. said: whether its results have the sizes that are
+    declared, which mean nothing, and not those of the valid call. seed: of the numbers that it is
+    fed with: beside some an element is wrong that is right beside others, as where places ascend.
     """
 
     graph: Graph
@@ -52,6 +54,7 @@ class Spoilt:
     changed: Move | SetElements | Resize
     added: bool = False
     hollow: bool = False
+    said: bool = False
     seed: int = 0
 
 
@@ -116,8 +119,12 @@ class Call:
         instance = faulty(self.node.op, types, attrs, self.added, move.name)
         return Broken(move, types, attrs, instance) if instance is not None else None
 
-    def spoilt(self, broken: Broken) -> Spoilt | None:
-        """Its program; None where a tensor has too many elements, or none without being asked."""
+    def spoilt(self, broken: Broken) -> Iterator[Spoilt]:
+        """Its program; none where a tensor has too many elements, or none without being asked.
+
+        Where the fault is in what a result is as large as, which some targets are told, there is
+        one more with the sizes that the result is declared to have.
+        """
         name = self.added.name if self.added is not None else ""
         added = name != "" and broken.code == f"{self.node.op.name}.{name}"
         hollow = self.hollow or empties(broken.move)
@@ -125,14 +132,18 @@ class Call:
         # What is added may be that there is something.
         outputs = broken.instance.outputs or self.node.instance.outputs or ()
         if not _present(broken.types, outputs, hollow or added):
-            return None
+            return
         if self.hollow and not _has_nothing(broken.types):
-            return None
-        made = spoilt_call(
-            self.node, self.valid, self.demanded,
-            broken.move, broken.instance, broken.types, broken.attrs,
-        )  # fmt: skip
-        return replace(made, added=added, hollow=hollow)
+            return
+        for said in (False, True):
+            if said and (broken.instance.outputs or not isinstance(broken.move, SetAttr)):
+                return
+            made = spoilt_call(
+                self.node, self.valid, self.demanded,
+                broken.move, broken.instance, broken.types, broken.attrs, said,
+            )  # fmt: skip
+            if said == made.said:
+                yield replace(made, added=added, hollow=hollow)
 
 
 def faulty(
@@ -238,10 +249,14 @@ def spoilt_call(
     instance: Instance,
     types: dict[str, Given],
     attrs: dict[str, Any],
+    said: bool = False,
 ) -> Spoilt:
-    """The program of a call with one fault, which a move has made of a valid one."""
+    """The program of a call with one fault, which a move has made of a valid one. said: whether
+    results have the sizes that are declared where these mean nothing, if there are such.
+    """
     fault = instance.faults[0]
-    outputs = instance.outputs or node.instance.outputs or ()
+    declared = _meaningless(instance) if said and not instance.outputs else None
+    outputs = declared or instance.outputs or node.instance.outputs or ()
     whole = _named(instance, node.instance, outputs)
     graph = alone(node, types, attrs, whole, demanded)
     others = []
@@ -254,7 +269,17 @@ def spoilt_call(
         plain = _named(without, node.instance, without.outputs or outputs)
         if not _unchanged(name, whole, plain):
             others.append(alone(node, types, other, plain, demanded))
-    return Spoilt(graph, tuple(others), fault, move)
+    return Spoilt(graph, tuple(others), fault, move, said=declared is not None)
+
+
+def _meaningless(instance: Instance) -> tuple[tuple[str, TensorInfo], ...] | None:
+    """What a call's results are declared to be, where a size is below 0; else None.
+
+    A size of 0 is one; and -1 stands for whatever there is in many a framework's lists of sizes.
+    """
+    declared = outputs_said(instance) or ()
+    sizes = [size for _, info in declared for size in info.shape]
+    return declared if min(sizes, default=0) < _REST and _REST not in sizes else None
 
 
 def _named(

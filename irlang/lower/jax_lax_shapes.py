@@ -197,7 +197,8 @@ def _counted(call: Jax, name: str) -> Value | None:
 
 
 def _full(call: Jax, name: str) -> Value | None:
-    if call.out.kind == "int" and not is_whole(float(call["value"])):
+    # A number is cut to whole ones before it is said to be true.
+    if call.out.kind != "real" and not is_whole(float(call["value"])):
         return None
     number = call["value"] if call.out.kind == "real" else int(call["value"])
     return call.value(invoke(name, call.out.shape, number, call.build.dtype(call.out.dtype)))

@@ -16,17 +16,19 @@ Shapes = Sequence[tuple[int, ...]]
 
 
 def _equation(call: Call[Any], shapes: Shapes, *, serves: bool) -> str | None:
-    """The text; None where letters run out, or an axis of size 1 serves longer ones and must not,
-    as it never does for another axis of its own tensor.
+    """The text; None where letters run out, or an axis of size 1 serves longer ones and must not.
 
-    serves: whether it may. What is wrong with an equation is said as it is: of labels that are too
-    many or too few the last input has more or fewer, and those that no axis has are letters too.
+    serves: whether it may. For another axis of its own tensor it never does, and that is for the
+    target to say. What is wrong with an equation is said as it is: of labels that are too many or
+    too few the last input has more or fewer, and those that no axis has are letters too.
     """
     labels, output = list(call["labels"]), list(call["output"])
     letters = _letters([*labels, *output])
     if letters is None:
         return None
-    if any(not serves or len(key) > 1 for key in _served(labels, shapes)):
+    served = _served(labels, shapes)
+    own = {key[0] for key in served if len(key) > 1}
+    if not serves and any(key[0] not in own for key in served):
         return None
     terms, rest = [], "".join(letters[label] for label in labels)
     for shape in shapes[:-1]:
