@@ -29,7 +29,9 @@ class Mixed(Orders):
         parts: list[Part] = []
         mixed: list[Numbers] = []
         for term in terms:
-            pairs = (term.args, term.args[::-1]) if term.function == "*" else ()
+            pairs: tuple[tuple[eq.Expr, ...], ...] = ()
+            if isinstance(term, eq.Apply) and term.function == "*":
+                pairs = (term.args, term.args[::-1])
             for weight, other in pairs:
                 part = self.part_of(weight, box)
                 if part is not None and (not parts or part.whole == parts[0].whole):
@@ -49,12 +51,10 @@ class Mixed(Orders):
         slack += (ends.magnitude + 2) * count * self.own.least
         return self.cut(found, ends.low - slack, ends.high + slack, "numbers are mixed")
 
-    def _mixed(self, expr: eq.Expr, box: Limits, most: int) -> Iterator[eq.Apply]:
-        """The terms of a sum, and of the sums that are terms of it."""
+    def _mixed(self, expr: eq.Expr, box: Limits, most: int) -> Iterator[eq.Expr]:
+        """The terms of a sum, and of the sums that are terms of it, all of them."""
         term = self.meaning(expr, box)
-        if not isinstance(term, eq.Apply):
-            return
-        if term.function == "+" and most > 0:
+        if isinstance(term, eq.Apply) and term.function == "+" and most > 0:
             for arg in term.args:
                 yield from self._mixed(arg, box, most - 1)
         else:

@@ -224,7 +224,9 @@ def analyse(
                 tensors.before.clear()
                 number = others.number()
                 own = _judged(node, number, definitions, tensors, domain, flush, trials)
-                tensors.update(exact)
+                tensors.update(
+                    {name: one for name, one in exact.items() if not _is_told(tensors[name])}
+                )
                 step = Step(tuple(node.outputs), number, look, tensors.changed(), *own)
                 others.judged(step)
             tensors.update(step.tensors)
@@ -245,6 +247,11 @@ def analyse(
         tuple(node.name for node, step in zip(whole.nodes, steps, strict=True) if step.left_open),
         tuple(steps),
     )
+
+
+def _is_told(tensor: Tensor) -> bool:
+    """Whether every element is one number in its region: on a diagonal another than beside it."""
+    return all(region.numbers.only is not None for region in tensor.regions)
 
 
 def _endless(numbers: Numbers) -> bool:
