@@ -214,6 +214,23 @@ def test_a_list_of_one_number_that_is_wrong_by_itself_is_handed_over() -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "operator", "requirement", "name"),
+    [("tf", "max_pool", "fits", "window"), ("jax", "resize", "size", "size")],
+)
+def test_a_list_of_one_number_is_handed_over_as_that_number_or_in_a_longer_list(
+    target: str, operator: str, requirement: str, name: str
+) -> None:
+    """Where the number is as wrong for all axes: of one axis TensorFlow is told no list of it."""
+    values = [
+        one.changed.value
+        for seed in range(12)
+        for one in told(operator, requirement, target, seed)
+        if isinstance(one.changed, SetAttr) and one.changed.name == name
+    ]
+    assert any(isinstance(value, tuple) and len(value) == 1 for value in values)
+
+
+@pytest.mark.parametrize(
     "operator", ["gather", "gather_nd", "take_along_axis", "scatter_elements", "scatter_nd"]
 )
 def test_places_count_from_the_end_where_a_target_documents_it(operator: str) -> None:
