@@ -31,7 +31,7 @@ from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, numbers, says, takes_as_it_is
+from irlang.lower.direct import is_direct, lists, numbers, says, takes_as_it_is
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.manner import Manner
 from irlang.lower.narrows import narrower
@@ -193,6 +193,27 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
     lowered = ((one, handed.own_program(one.graph, target, builtin())) for one in short)
     one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
     assert not handed.is_handed_over(one, low, target, programs)
+
+
+def test_a_list_that_is_too_long_is_handed_over_as_a_list_alone() -> None:
+    """Beside the window of the valid call its numbers may be an order and a stride."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    found = [
+        one
+        for seed in range(12)
+        for wanted in (("lp_pool", None), wanted_of("lp_pool", "window"))
+        for one in spoils(builtin(), seed, (), wanted, able)
+        for one in (one, *smaller(one, builtin()))
+        if isinstance(one.changed, SetAttr) and one.fault.code == "lp_pool.window"
+        if isinstance(one.changed.value, tuple) and len(one.changed.value) == 2
+        if len(one.graph.values["x"].shape) == 3 and not one.hollow
+    ]
+    own = ((one, programs.own("torch", one.graph)) for one in found)
+    assert found
+    for one, lowered_ in own:
+        if lowered_ is not None and is_handed_over(one, lowered_, "torch", programs):
+            assert one.graph.nodes[0].attrs["window"] in lists(lowered_)
 
 
 def test_a_list_of_one_number_that_is_wrong_by_itself_is_handed_over() -> None:
