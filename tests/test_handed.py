@@ -31,7 +31,7 @@ from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, numbers, says, takes_as_it_is
+from irlang.lower.direct import is_direct, lists, numbers, says, takes_as_it_is
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.manner import Manner
 from irlang.lower.narrows import narrower
@@ -195,6 +195,27 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
     assert not handed.is_handed_over(one, low, target, programs)
 
 
+def test_a_list_that_is_too_long_is_handed_over_as_a_list_alone() -> None:
+    """Beside the window of the valid call its numbers may be an order and a stride."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    found = [
+        one
+        for seed in range(12)
+        for wanted in (("lp_pool", None), wanted_of("lp_pool", "window"))
+        for one in spoils(builtin(), seed, (), wanted, able)
+        for one in (one, *smaller(one, builtin()))
+        if isinstance(one.changed, SetAttr) and one.fault.code == "lp_pool.window"
+        if isinstance(one.changed.value, tuple) and len(one.changed.value) == 2
+        if len(one.graph.values["x"].shape) == 3 and not one.hollow
+    ]
+    own = ((one, programs.own("torch", one.graph)) for one in found)
+    assert found
+    for one, lowered_ in own:
+        if lowered_ is not None and is_handed_over(one, lowered_, "torch", programs):
+            assert one.graph.nodes[0].attrs["window"] in lists(lowered_)
+
+
 def test_a_list_of_one_number_that_is_wrong_by_itself_is_handed_over() -> None:
     """-1 is no amount of padding, be it for the one axis that there is or for all."""
     programs = Programs(builtin())
@@ -211,6 +232,23 @@ def test_a_list_of_one_number_that_is_wrong_by_itself_is_handed_over() -> None:
     assert any(
         low is not None and is_handed_over(one, low, "torch", programs) for one, low in lowered
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "operator", "requirement", "name"),
+    [("tf", "max_pool", "fits", "window"), ("jax", "resize", "size", "size")],
+)
+def test_a_list_of_one_number_is_handed_over_as_that_number_or_in_a_longer_list(
+    target: str, operator: str, requirement: str, name: str
+) -> None:
+    """Where the number is as wrong for all axes: of one axis TensorFlow is told no list of it."""
+    values = [
+        one.changed.value
+        for seed in range(12)
+        for one in told(operator, requirement, target, seed)
+        if isinstance(one.changed, SetAttr) and one.changed.name == name
+    ]
+    assert any(isinstance(value, tuple) and len(value) == 1 for value in values)
 
 
 @pytest.mark.parametrize(

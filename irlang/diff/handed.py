@@ -131,20 +131,39 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
             usual = numbers(valid)
             if all(given[number] <= usual[number] for number in _numbers(value)):
                 return False  # it is another argument that is the same number
-        if isinstance(value, tuple) and len(value) < 2:
-            python = isinstance(lowered.code, str)
-            optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
-            plain = bool(value) and not _is_of_its_number(one, value[0])
-            if lists(lowered)[value] < _times(one) or (
-                python and (plain or (not value and optional))
-            ):
-                return False  # one number is one for all axes, and none is none given
+        if isinstance(value, tuple) and not _is_list_told(one, value, lowered, valid):
+            return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
     same = any(other is not None and says(other) == text for other in others)
     if same or _is_untold(one, text, target, programs):
         return False
     return one.added or not _is_gone_untold(one, text, target, programs)
+
+
+def _is_list_told(
+    one: Spoilt, value: tuple[Any, ...], lowered: Lowered, valid: Lowered | None
+) -> bool:
+    """Whether a list of one number, or of none, is handed over, or one of so many as there are not.
+
+    valid: the call before.
+    """
+    if len(value) > 1:
+        names = one.beside[0].nodes[0].instance.binding.scope.names if one.beside else {}
+        before = names.get(_changed(one))
+        as_many = not isinstance(before, tuple) or len(before) == len(value)
+        # Of what has another length a rule may have read the list of the valid call.
+        return as_many or any(Counter(value) <= Counter(other) for other in lists(lowered))
+    alike = bool(value) and _is_of_its_number(one, value[0])
+    times = lists(lowered)[value]
+    if alike and valid is not None:  # as a number, or in a list of more
+        (number,) = _numbers(value)
+        times = max(times, numbers(lowered)[number] - numbers(valid)[number])
+    if isinstance(lowered.code, str):
+        optional = pattern(one.graph.nodes[0].op).attrs[_changed(one)].default is not None
+        if (value and not alike) or (not value and optional):
+            return False
+    return times >= _times(one)
 
 
 def _documented(one: Spoilt, lowered: Lowered, target: str) -> str:
