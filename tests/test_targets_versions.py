@@ -25,7 +25,7 @@ from irlang.lower.added import Added, added, folder, interpreter, names, remembe
 from irlang.lower.admits import admitted
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.onnx_kernels import read_registry, runtime
-from irlang.lower.target import describe
+from irlang.lower.target import describe, unasked
 from irlang.lower.target import names as target_names
 from irlang.parser import parse
 
@@ -179,6 +179,14 @@ def test_what_came_later_is_unsupported_by_a_release_that_was_added() -> None:
     for name, said in (("tf-2.4", True), ("tf-2.4:graph", True), ("tf", False)):
         assert bool(re.search(describe(name).says_no, later)) == said
     assert re.search(describe("tf-2.4").says_no, "No OpKernel was registered")
+
+
+def test_a_library_that_a_release_holds_besides_is_named_where_it_is_not_asked() -> None:
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    pretend(Added("tf-2.21", "tf", "2.21.0", "3.11.7", ("tensorflow-cpu==2.21.0",)))
+    assert [one.name for one in unasked(["tf-2.4", "tf-2.21"])] == ["tf-2.4:keras"]
+    assert not unasked(["tf-2.4", "tf-2.4:keras", "tf-2.21", "tf-2.21:xla"])
+    assert not unasked(["tf-2.4:graph"])
 
 
 def test_the_tensorflow_lite_of_a_release_is_a_mode_of_it() -> None:

@@ -173,6 +173,8 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from irlang.lower.target import unasked
+
     console = Console(stderr=True)
     settings = campaign.settings
     if form == "text":
@@ -181,6 +183,8 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
             f"  jobs {settings.jobs}",
             highlight=False,
         )
+        for other in unasked(settings.targets):
+            Console().print(f"not asked: {other.name}, which is {other.about}", highlight=False)
     total = float(settings.programs) if settings.programs else (seconds or 60.0)
     with Progress(
         BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"), console=console,

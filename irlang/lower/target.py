@@ -12,7 +12,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
@@ -99,6 +99,20 @@ def describe(name: str) -> Description:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     help_ = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
     raise fail("usage.target", f"there is no target `{name}`", help=help_)
+
+
+def unasked(named: Collection[str]) -> list[Description]:
+    """Modes that only the releases before some have, as they hold a library that is one of its own
+    since: of releases that are named as they are, where the mode is not named as well.
+    """
+    found = []
+    for name in named:
+        own = describe(name)
+        if own.mode or not own.release:  # which is asked for as it is there, whatever it holds
+            continue
+        modes = [key for key, mode in ROWS[own.framework].modes.items() if mode.until]
+        found += [describe(name + key) for key in modes if name + key not in named]
+    return [one for one in found if one.installed]
 
 
 def inside(framework: str) -> list[str]:
