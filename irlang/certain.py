@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang import equations as eq
+from irlang.reached import reached
+from irlang.reached import tensors as tensors_of
 
 _NEUTRAL = {"+": 0, "*": 1}
 
@@ -23,6 +25,26 @@ def certain(expansion: eq.Expansion, slopes: bool) -> eq.Expansion:
     if all(body is one.body for one, body in pairs):
         return expansion
     return replace(expansion, equations=tuple(replace(e, body=b) for e, b in pairs), notes={})
+
+
+def of_values(expansion: eq.Expansion) -> eq.Expansion:
+    """An expansion without what speaks of radii alone, as the quotient that says how far off a
+    determinant is: of values that is 0.
+    """
+    key = f"{__name__} values"
+    if key not in expansion.notes:
+        made = certain(expansion, slopes=False)
+        if made is not expansion:
+            read = (tensors_of(check.condition) for check in made.checks)
+            masks = (mask.target for mask in made.unspecified)
+            kept = reached(
+                (*made.equations, *made.unspecified), {*made.outputs, *masks}.union(*read)
+            )
+            equations = tuple(one for one in made.equations if one.target in kept)
+            made = replace(made, equations=equations)
+        expansion.notes[key] = made
+    found: eq.Expansion = expansion.notes[key]
+    return found
 
 
 def _plain(expr: eq.Expr, slopes: bool) -> eq.Expr:

@@ -120,13 +120,13 @@ def examine(
     met: set[str] = set()
     for values, found in _runs(made, whole, seed):
         for node, bad in origins(whole, found):
-            met.add(node.name)
-            if node.name not in possible:
+            if node.name not in possible | met:  # the first of its inputs tells enough
                 wrong = found[bad][~np.isfinite(found[bad])][0]
                 text = print_file(ast.File((to_ast(graph),), 1))
                 tally.findings.append(
                     Finding(seed, node.name, node.op.name, float(wrong), text, values)
                 )
+            met.add(node.name)
     tally.points.update(_status(point, met) for point in points)
     return tally
 

@@ -63,6 +63,8 @@ class Conditions(Extremes):
             return None
         return eq.Apply("select", (*conditions, arms[True], arms[False]))
 
+    _ordering = False  # whether it is looked at which side of a comparison is larger
+
     def as_one(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A comparison, none of its sides being NaN, in a proof in which two elements are one: of
         these two, or of what is one of them and a number.
@@ -89,10 +91,15 @@ class Conditions(Extremes):
         """
         if gap.error or len(gap.factors) > ATOMS or expr.function not in ("<=", ">=", "<", ">"):
             return found
-        less = gap if expr.function in ("<=", ">") else Sum({}).plus(gap, -1.0)
-        if self.upper(less, box, facts, 1) > 0:
+        if self._ordering:  # a bound of it is what a condition chooses, and that is this one
             return found
-        return truth([OF_ITSELF[expr.function]])
+        less = gap if expr.function in ("<=", ">") else Sum({}).plus(gap, -1.0)
+        self._ordering = True
+        try:
+            in_order = self.upper(less, box, facts, 1) <= 0
+        finally:
+            self._ordering = False
+        return truth([OF_ITSELF[expr.function]]) if in_order else found
 
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""

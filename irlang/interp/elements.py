@@ -74,6 +74,7 @@ class Elements(Proofs):
         self._looks: dict[tuple[eq.Expr, int, bool], tuple[Looks, Limits]] = {}
         self._inner: dict[tuple[eq.Expr, int], tuple[Limits | None, Limits]] = {}
         self._values, self._plain, self._proved, self._memory = {}, {}, {}, {}
+        self.forget()
 
     def forget(self) -> None:
         """Tensors have become others: what elements are made of is looked up anew."""

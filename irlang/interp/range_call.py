@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from irlang import equations as eq
-from irlang.certain import certain
+from irlang.certain import of_values
 from irlang.equation_rules import conjuncts, simplify
 from irlang.graph import Node
 from irlang.instance import Definitions
@@ -31,8 +31,6 @@ from irlang.interp.unfolding import (
     without_lone,
 )
 from irlang.laws import LAWS
-from irlang.reached import reached
-from irlang.reached import tensors as tensors_of
 from irlang.scalar import SCALARS
 
 _STEPS = 16  # of a recurrence that is unrolled into regions
@@ -59,7 +57,7 @@ class Call:
     ) -> None:
         self.node = node
         self.definitions = definitions
-        self.expansion = _of_values(node.expansion(definitions))
+        self.expansion = of_values(node.expansion(definitions))
         self.domain = domain
         self.number = number
         self.own = Arithmetic(precision(self.expansion), flush, far)
@@ -460,23 +458,3 @@ def _risky(function: str) -> bool:
         real = row.kind == "real"
         _RISKY[function] = real and Arithmetic("f32").apply(function, moderate, "real")[1]
     return _RISKY[function]
-
-
-def _of_values(expansion: eq.Expansion) -> eq.Expansion:
-    """An expansion without what speaks of radii alone, as the quotient that says how far off a
-    determinant is: of values that is 0.
-    """
-    key = f"{__name__} values"
-    if key not in expansion.notes:
-        made = certain(expansion, slopes=False)
-        if made is not expansion:
-            read = (tensors_of(check.condition) for check in made.checks)
-            masks = (mask.target for mask in made.unspecified)
-            kept = reached(
-                (*made.equations, *made.unspecified), {*made.outputs, *masks}.union(*read)
-            )
-            equations = tuple(one for one in made.equations if one.target in kept)
-            made = replace(made, equations=equations)
-        expansion.notes[key] = made
-    found: eq.Expansion = expansion.notes[key]
-    return found

@@ -261,7 +261,9 @@ class _Run:
         open_ = np.asarray(told.value) | doubted
         if not open_.any():
             return
-        apart = np.where(np.isfinite(ball.value), 2 * np.asarray(ball.bound), 0.0)
+        value = np.asarray(ball.value)
+        finite = np.isfinite(value) if value.dtype.kind == "f" else True  # whole numbers are
+        apart = np.where(finite, 2 * np.asarray(ball.bound), 0.0)
         ball.radius = np.where(open_, np.inf, ball.bound)
         if ball.beyond is not None:
             ball.beyond = ball.beyond & ~open_

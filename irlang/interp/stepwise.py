@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.certain import of_values
 from irlang.dtypes import DTYPES
 from irlang.graph import Node
 from irlang.instance import Definitions
@@ -75,7 +76,7 @@ class Rounded(Plain):
 
 def evaluated(node: Node, found: Mapping[str, Array], definitions: Definitions) -> dict[str, Array]:
     """The results of a call, every operation rounded to the coarsest type that it reads."""
-    expansion = node.expansion(definitions)
+    expansion = of_values(node.expansion(definitions))
     domain = Rounded(precision(expansion))
     given = feeds(node, expansion, found)
     with np.errstate(all="ignore"):
