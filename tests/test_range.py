@@ -580,3 +580,26 @@ def test_a_range_of_one_number_holds_what_the_type_has_for_it(dtype: str, number
     assert beyond(near, (0.0, 1.0)).tolist() == [False] * 3
     found = inside(Arithmetic(dtype), number, number)
     assert (found.low, found.high) == (float(near[0]), float(near[0]))
+
+
+@pytest.mark.parametrize(("dtype", "found"), [("f32", set()), ("f16", {("y", "*")})])
+def test_a_number_that_the_type_has_not_overflows(dtype: str, found: set[tuple[str, str]]) -> None:
+    text = f"""op wider[T: float](x: T[N]) -> y: T[N] {{ y[n] = 131072 * x[n] }}
+    model m(x: {dtype}[3] in [0.1, 0.2]) -> y: {dtype}[3] {{ y = wider(x) }}"""
+    assert possible(analysed(text)) == found
+
+
+@pytest.mark.parametrize("correction", [1, 2, 3])
+@pytest.mark.parametrize("operator", ["reduce_nanvariance", "reduce_nanstd", "reduce_variance"])
+def test_a_variance_of_too_few_is_none(operator: str, correction: int) -> None:
+    text = f"""model m(x: f32[2] in [0, 1]) -> y: f32[] {{
+      y = {operator}(x; correction = {correction})
+    }}"""
+    assert bool(possible(analysed(text))) == (correction > 1)
+
+
+def test_an_order_that_hangs_on_the_condition_that_asks_for_it_comes_to_an_end() -> None:
+    text = """model m(x: f32[3, 3, 1, 3] in [0, 671.4]) -> y: i64[3, 3, 1, 3] {
+      y = saturate_cast(adjust_hue(x; delta = 0.25); to = i64)
+    }"""
+    assert not possible(analysed(text))

@@ -253,20 +253,21 @@ class Evaluator:
         args = [self.value(arg, box, facts) for arg in expr.args]
         if function in OF_ITSELF and expr.args[0] == expr.args[1] and not args[0].nan:
             return truth([OF_ITSELF[function]])
-        own_kind = self.kind(expr)
-        if own_kind == "real":
-            args = [
-                arg if self.kind(part) == "real" else self.own.real(arg)
-                for arg, part in zip(args, expr.args, strict=True)
-            ]
+        own_kind, beyond = self.kind(expr), False
         origin = self.origins.get(id(expr))
+        if own_kind == "real":
+            for at, part in enumerate(expr.args):
+                if self.kind(part) != "real":
+                    whole, args[at] = args[at], self.own.real(args[at])
+                    if isinstance(part, eq.Const) and whole.finite and not args[at].finite:
+                        beyond = True  # a number that the definition writes, and the type has not
+                        args[at] = replace(args[at], origins=frozenset((origin,) if origin else ()))
         fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
         found, originates = self.own.apply(function, args, own_kind, origin, fused)
         result = self.related(expr, found, args, box, facts)
         if not self._level and result.finite and not found.finite:
             result = self._with_infinite(result, function, args, own_kind, fused)
-        if originates and result.finite:
-            originates = False
+        originates = (originates or beyond) and not result.finite
         if own_kind == "real":
             self._noted(expr, function, _deciding(function, args), originates, args)
         return result
