@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from irlang.graph import gradient_by
 from irlang.lower.python_program import Slopes
 
 _OWN = ("run", "gradients", "main", "tensor", "array")
@@ -103,13 +104,13 @@ def straight(
             results=", ".join(given_back), slopes=", ".join(pulled.values()),
         )  # fmt: skip
         body = f"{body}\n\n\n{taken}"
-        results |= {f"d_{name}": _in_place(out, slope) for name, slope in pulled.items()}
+        results |= {gradient_by(name): _in_place(out, slope) for name, slope in pulled.items()}
     elif slopes is None:
         body = _block(call.within, body)
     else:
         body = _differentiating(slopes, body, last, {tensors[n]: d for n, d in pulled.items()})
         results |= {
-            f"d_{name}": _in_place(out, slopes.slope.format(slope=slope))
+            gradient_by(name): _in_place(out, slopes.slope.format(slope=slope))
             for name, slope in pulled.items()
         }
     return Lines(imports, helpers, "\n".join(given), body, results, versions)

@@ -26,6 +26,7 @@ class Conditions(Extremes):
     """An evaluator that looks at what is left of a result where a condition holds, or does not."""
 
     _masks: bool | None = None  # whether there are truth values among the tensors
+    _ordering = False  # whether it is looked at which side of a comparison is larger
 
     def split_divisor(
         self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts
@@ -62,8 +63,6 @@ class Conditions(Extremes):
         if len(arms) != len(parts) or not arms or len(conditions) != 1:
             return None
         return eq.Apply("select", (*conditions, arms[True], arms[False]))
-
-    _ordering = False  # whether it is looked at which side of a comparison is larger
 
     def as_one(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A comparison, none of its sides being NaN, in a proof in which two elements are one: of
