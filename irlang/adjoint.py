@@ -257,7 +257,7 @@ class _Adjoint:
         """Whether an expression depends on what is differentiated by."""
         if isinstance(expr, eq.Read) and expr.tensor in self.active:
             return True
-        if self.stopping and stops(expr):
+        if stops(expr, self.stopping):
             return False
         return any(map(self._active, eq.children(expr)))
 

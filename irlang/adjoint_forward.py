@@ -230,9 +230,12 @@ def renamed(expr: eq.Expr, names: dict[str, str]) -> eq.Expr:
 _WHOLE = ("bool", "int")
 
 
-def stops(expr: eq.Expr) -> bool:
-    """Whether an expression is one through which no gradient flows."""
-    return isinstance(expr, eq.Apply) and expr.function == "constant"
+def stops(expr: eq.Expr, stopping: bool = True) -> bool:
+    """Whether an expression is one through which no gradient flows; without `stopping`, no error
+    of what is inside of it.
+    """
+    own = expr.function if isinstance(expr, eq.Apply) else ""
+    return own == "approximate" or (stopping and own == "constant")
 
 
 def _passing(expr: eq.Expr) -> frozenset[str]:
@@ -243,6 +246,14 @@ def _passing(expr: eq.Expr) -> frozenset[str]:
     return frozenset(own.union(*map(_passing, eq.children(expr))))
 
 
+def _disturbing(expr: eq.Expr) -> frozenset[str]:
+    """The tensors whose errors are passed on: not those of which a number near them will do."""
+    if stops(expr, stopping=False):
+        return frozenset()
+    own = {expr.tensor} if isinstance(expr, eq.Read) else set()
+    return frozenset(own.union(*map(_disturbing, eq.children(expr))))
+
+
 def reaching(
     sources: Iterable[str],
     equations: Iterable[eq.Equation],
@@ -250,9 +261,9 @@ def reaching(
     *,
     stopping: bool = False,
 ) -> set[str]:
-    """The real tensors that depend on one of `sources`; `stopping`: not by way of `constant`."""
+    """The real tensors that one of `sources` disturbs; `stopping`: not by way of `constant`."""
     found = set(sources)
-    read = _passing if stopping else eq.reads
+    read = _passing if stopping else _disturbing
     real = (e for e in equations if e.target not in found and tensors[e.target].kind == "real")
     left = {e.target: read(e.body) for e in real}
     while new := {target for target, needs in left.items() if needs & found}:

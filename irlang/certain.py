@@ -13,12 +13,13 @@ from irlang.reached import reached
 from irlang.reached import tensors as tensors_of
 
 _NEUTRAL = {"+": 0, "*": 1}
+_STOPPING = ("constant", "approximate")  # through which no gradient flows
 
 
 def certain(expansion: eq.Expansion, slopes: bool) -> eq.Expansion:
     """The equations of an expansion with every `about` taken out, and `x - about(x)` as the 0 that
     it is; the expansion itself where it says nothing of either. slopes: whether gradients are asked
-    for; if not, `constant(x)` is x as well.
+    for; if not, `constant(x)` and `approximate(x)` are x as well.
     """
     bodies = [_plain(one.body, slopes) for one in expansion.equations]
     pairs = list(zip(expansion.equations, bodies, strict=True))
@@ -57,7 +58,7 @@ def _plain(expr: eq.Expr, slopes: bool) -> eq.Expr:
 
 
 def _is_mark(expr: eq.Expr) -> bool:
-    return isinstance(expr, eq.Apply) and expr.function in ("about", "constant")
+    return isinstance(expr, eq.Apply) and expr.function in ("about", *_STOPPING)
 
 
 def _folded(expr: eq.Expr, slopes: bool) -> eq.Expr:
@@ -66,7 +67,7 @@ def _folded(expr: eq.Expr, slopes: bool) -> eq.Expr:
         return expr
     first, *rest = expr.args
     if expr.function == "about" or (
-        expr.function == "constant" and (not slopes or isinstance(first, eq.Const))
+        expr.function in _STOPPING and (not slopes or isinstance(first, eq.Const))
     ):
         return first
     if expr.function == "select" and rest[0] == rest[1]:

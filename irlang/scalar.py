@@ -65,6 +65,11 @@ _ROWS = (
     Scalar("about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=()),
     # its argument, through which no gradient flows; what an error of it does is 1 all the same
     Scalar("constant", 1, "same", np.asarray, lambda a: a, ("1",), monotone=()),
+    # a number near its argument, of which what is made of it does not depend: it is off by nothing,
+    # and nothing flows through it (a preconditioner)
+    Scalar(
+        "approximate", 1, "real", values.ufunc("positive"), lambda a: a, ("",), monotone=()
+    ),
     Scalar(
         "neg",
         1,

@@ -76,6 +76,16 @@ def test_nothing_is_asked_where_there_is_no_choice() -> None:
     assert with_totals(agreed, {"x": given}, never) == agreed  # type: ignore[arg-type]
 
 
+def test_infinite_gradients_have_no_sum_and_no_warning_is_given() -> None:
+    body = "y = reduce_max(x)\n loss = multiply(y, 2.0)"
+    given = np.array(TIED, np.float32)
+    case = drawn_case(f"model m(x: f32[4]) -> y: f32[] {{ {body} }}", x=given)
+    balls = {t: gradient_balls(case.graph, case.values, case.catalog, ties=t) for t in _WAYS}
+    wide, slope = [Verdict("x", "torch", "rounding")], np.array([np.inf, -np.inf, 0, 2], np.float32)
+    with np.errstate(all="raise"):
+        assert with_totals(wide, {"x": slope}, lambda ties: balls[ties]) == wide
+
+
 CHOOSE = {
     **dict.fromkeys(("relu", "abs", "maximum", "reduce_max", "max_pool", "clip", "atan2"), True),
     **dict.fromkeys(("atan", "tanh", "matmul", "conv", "multiply", "gru_cell"), False),

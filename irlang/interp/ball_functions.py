@@ -105,6 +105,15 @@ class BallFunctions(BallArithmetic, BallDecisions):
         a = args[0]
         return replace(a, value=SCALARS[function].numpy(a.value))
 
+    def _approximate(self, function: str, args: list[Ball]) -> Ball:
+        """A number by itself: what is made of it does not depend on how far off it may be. Of one
+        that is none, as of what has overflowed, as much is known as there was.
+        """
+        value, radius = SCALARS[function].numpy(args[0].value), args[0].radius
+        if radius is None or np.all(np.isfinite(value)):
+            return Ball(value)
+        return Ball(value, np.where(np.isfinite(value), 0.0, radius))
+
     def _about(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
         """A value that is rounded even where no arithmetic would.
 
@@ -250,6 +259,7 @@ _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     **dict.fromkeys(("and", "or", "not"), BallFunctions.logic),
     **dict.fromkeys(("isnan", "isinf"), BallFunctions.test),
     "about": BallFunctions._about,
+    "approximate": BallFunctions._approximate,
     **dict.fromkeys(_STEPS, BallFunctions.step),
     **dict.fromkeys(("//", "%", "ceildiv"), BallFunctions.quotient),
     **dict.fromkeys(WHOLE, BallFunctions._exact),

@@ -44,7 +44,7 @@ ON_REALS: dict[str, str] = {
     "isnan": "math.isnan({0})",
     "isinf": "math.isinf({0})",
     "real": "{0}",
-    **dict.fromkeys(("about", "constant"), "{0}"),
+    **dict.fromkeys(("about", "constant", "approximate"), "{0}"),
     "int": "to_integer({0})",
     "max": "largest({0}, {1})",
     "min": "smallest({0}, {1})",

@@ -206,7 +206,7 @@ class Expressions(ABC):
         """A scalar function of terms."""
         if function == "about":  # which speaks of radii: the number is its own
             return args[0]
-        if function == "constant":
+        if function in ("constant", "approximate"):
             return self._detached(args[0])
         row = SCALARS[function]
         args = self._sheltered(function, args)
