@@ -13,15 +13,15 @@ from irlang.reached import reached
 from irlang.reached import tensors as tensors_of
 
 _NEUTRAL = {"+": 0, "*": 1}
-_STOPPING = ("constant", "approximate")  # through which no gradient flows
 
 
-def certain(expansion: eq.Expansion, slopes: bool) -> eq.Expansion:
+def certain(expansion: eq.Expansion, slopes: bool, simple: bool = False) -> eq.Expansion:
     """The equations of an expansion with every `about` taken out, and `x - about(x)` as the 0 that
     it is; the expansion itself where it says nothing of either. slopes: whether gradients are asked
-    for; if not, `constant(x)` and `approximate(x)` are x as well.
+    for; if not, `constant(x)` is x as well. simple: `approximate(x, a)` is a, as a reader or a
+    proof may have it, and not x, as a program has to.
     """
-    bodies = [_plain(one.body, slopes) for one in expansion.equations]
+    bodies = [_plain(one.body, slopes, simple) for one in expansion.equations]
     pairs = list(zip(expansion.equations, bodies, strict=True))
     if all(body is one.body for one, body in pairs):
         return expansion
@@ -34,7 +34,7 @@ def of_values(expansion: eq.Expansion) -> eq.Expansion:
     """
     key = f"{__name__} values"
     if key not in expansion.notes:
-        made = certain(expansion, slopes=False)
+        made = certain(expansion, slopes=False, simple=True)
         if made is not expansion:
             read = (tensors_of(check.condition) for check in made.checks)
             masks = (mask.target for mask in made.unspecified)
@@ -48,17 +48,19 @@ def of_values(expansion: eq.Expansion) -> eq.Expansion:
     return found
 
 
-def _plain(expr: eq.Expr, slopes: bool) -> eq.Expr:
+def _plain(expr: eq.Expr, slopes: bool, simple: bool) -> eq.Expr:
     if isinstance(expr, eq.Apply) and expr.function == "-":
         whole, part = expr.args
         if part == eq.Apply("about", (whole,)):
             return eq.Const(0)
-    found = eq.rebuild(expr, lambda part: _plain(part, slopes))
+    if simple and isinstance(expr, eq.Apply) and expr.function == "approximate":
+        return _plain(expr.args[1], slopes, simple)
+    found = eq.rebuild(expr, lambda part: _plain(part, slopes, simple))
     return found if found is expr and not _is_mark(expr) else _folded(found, slopes)
 
 
 def _is_mark(expr: eq.Expr) -> bool:
-    return isinstance(expr, eq.Apply) and expr.function in ("about", *_STOPPING)
+    return isinstance(expr, eq.Apply) and expr.function in ("about", "constant")
 
 
 def _folded(expr: eq.Expr, slopes: bool) -> eq.Expr:
@@ -67,7 +69,7 @@ def _folded(expr: eq.Expr, slopes: bool) -> eq.Expr:
         return expr
     first, *rest = expr.args
     if expr.function == "about" or (
-        expr.function in _STOPPING and (not slopes or isinstance(first, eq.Const))
+        expr.function == "constant" and (not slopes or isinstance(first, eq.Const))
     ):
         return first
     if expr.function == "select" and rest[0] == rest[1]:

@@ -65,11 +65,9 @@ _ROWS = (
     Scalar("about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=()),
     # its argument, through which no gradient flows; what an error of it does is 1 all the same
     Scalar("constant", 1, "same", np.asarray, lambda a: a, ("1",), monotone=()),
-    # a number near its argument, of which what is made of it does not depend: it is off by nothing,
-    # and nothing flows through it (a preconditioner)
-    Scalar(
-        "approximate", 1, "real", values.ufunc("positive"), lambda a: a, ("",), monotone=()
-    ),
+    # its first argument, or any other number, as the second is: what is made of it depends on it no
+    # more than rounding does. It is off by nothing, and nothing flows through it (a preconditioner)
+    Scalar("approximate", 2, "same", lambda a, b: np.asarray(a), lambda a, b: a, ("", "")),  # noqa: ARG005
     Scalar(
         "neg",
         1,

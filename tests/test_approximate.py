@@ -12,6 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import irlang
+from irlang import equations as eq
+from irlang.certain import of_values
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls
 from irlang.interp.values import Array
@@ -34,7 +36,11 @@ def disturbed(seed: int) -> Any:
     random = np.random.default_rng(seed)
     return replace(
         SCALARS["approximate"],
-        numpy=lambda a: np.asarray(a) * (1 + 1e-6 * random.uniform(-1, 1, np.shape(a))),
+        numpy=lambda a, b: (  # noqa: ARG005
+            a * (1 + 1e-6 * random.uniform(-1, 1, np.shape(a)))
+            if np.asarray(a).dtype.kind == "f"
+            else a
+        ),
     )
 
 
@@ -137,3 +143,27 @@ def test_what_programs_find_by_elimination_lies_within(kind: str, n: int, seed: 
     ):
         radius = known[name].bound
         assert np.all((np.abs(got - known[name].value) <= radius) | np.isinf(radius)), name
+
+
+@pytest.mark.parametrize("n", [4, 6])
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_proofs_may_have_its_second_argument_for_it(n: int, seed: int) -> None:
+    model = irlang.loads(MODEL.format(n=n))
+    random = np.random.default_rng(seed)
+    values = {"x": random.uniform(-1, 1, (2, n, n)), "b": random.uniform(-1, 1, (2, n, 1))}
+    own = balls(model.graph, values, model.catalog, "f64")
+    with pytest.MonkeyPatch.context() as patch:
+        row = replace(SCALARS["approximate"], numpy=lambda a, b: b + 0 * a)
+        patch.setitem(SCALARS, "approximate", row)
+        other = balls(model.graph, values, model.catalog, "f64")
+    for name in "yd":
+        apart = np.abs(own[name].value - other[name].value)
+        assert np.all(apart <= own[name].bound + other[name].bound)
+    for node in model.graph.nodes:
+        used = (
+            part
+            for e in of_values(node.expansion(model.catalog)).equations
+            for part in eq.walk(e.body)
+        )
+        assert not any(isinstance(p, eq.Apply) and p.function == "approximate" for p in used)

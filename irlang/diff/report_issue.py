@@ -265,7 +265,7 @@ def _why(found: Found) -> list[str]:
 
 def _told(found: Found, expansion: Expansion) -> Expansion:
     """What a call means, as it is told: without the radii that its equations speak of."""
-    return for_call(certain(expansion, slopes=found.verdict.stage == "backward"))
+    return for_call(certain(expansion, slopes=found.verdict.stage == "backward", simple=True))
 
 
 def _plainly(found: Found) -> str:

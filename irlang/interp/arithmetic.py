@@ -371,7 +371,7 @@ def _stays_whole(row: Scalar, args: Sequence[Numbers], kind: str) -> bool:
 _WHOLE = frozenset(
     {
         *("+", "-", "*", "//", "%", "neg", "abs", "sq", "max", "min", "select"),
-        *("real", "about", "constant", "approximate"),
+        *("real", "about", "constant"),
     }
 )
 

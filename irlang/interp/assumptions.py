@@ -198,7 +198,7 @@ def _learn(
         return
     if not isinstance(expr, eq.Apply):
         return
-    if expr.function in ("neg", "about", "constant", "approximate", "real"):
+    if expr.function in ("neg", "about", "constant", "real"):
         mirrored = allowed if expr.function != "neg" else _mirrored(allowed)
         _learn(found, expr.args[0], mirrored, walk, box)
     elif expr.function in ("abs", "sq"):

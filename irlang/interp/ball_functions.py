@@ -109,7 +109,7 @@ class BallFunctions(BallArithmetic, BallDecisions):
         """A number by itself: what is made of it does not depend on how far off it may be. Of one
         that is none, as of what has overflowed, as much is known as there was.
         """
-        value, radius = SCALARS[function].numpy(args[0].value), args[0].radius
+        radius, value = args[0].radius, SCALARS[function].numpy(*(arg.value for arg in args))
         if radius is None or np.all(np.isfinite(value)):
             return Ball(value)
         return Ball(value, np.where(np.isfinite(value), 0.0, radius))

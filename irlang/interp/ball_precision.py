@@ -183,7 +183,7 @@ _LEAST: dict[str, Callable[..., float]] = {
     "max": max,
     "min": min,
     "pow": lambda a, b: 0.0 if a >= 0 else -math.inf,  # noqa: ARG005
-    **dict.fromkeys(("real", "about", "constant", "approximate"), lambda a: a),
+    **dict.fromkeys(("real", "about", "constant"), lambda a: a),
     **dict.fromkeys(("sq", "abs", "exp", "sigmoid", "softplus", "rsqrt", "erfc"), lambda a: 0.0),  # noqa: ARG005
     "sqrt": lambda a: math.sqrt(a) if a > 0 else 0.0,
 }

@@ -244,7 +244,7 @@ class Forms(Crossed):
         """Sums, products and squares; None of anything else. known: what it is known to be."""
         if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
             return None
-        if expr.function in ("neg", "about", "constant", "approximate"):
+        if expr.function in ("neg", "about", "constant"):
             inner = self.form_of(expr.args[0], box, facts, depth)
             sign = -1.0 if expr.function == "neg" else 1.0
             return None if inner is None else Form({}, 0.0).plus(inner, sign)

@@ -74,7 +74,7 @@ class _Spans:
             return math.inf
         args = expr.args
         match expr.function:
-            case "neg" | "abs" | "constant" | "approximate":
+            case "neg" | "abs" | "constant":
                 return self.of(args[0], box)
             case "about":
                 return self._rounded(self.of(args[0], box), box)

@@ -113,7 +113,7 @@ class Sums(Singles):
         if not isinstance(expr, eq.Apply) or kind == "bool":
             return None
         function = expr.function
-        if function in ("neg", "real", "about", "constant", "approximate"):
+        if function in ("neg", "real", "about", "constant"):
             return Sum({}).plus(
                 self.sum_of(expr.args[0], box, facts, depth), -1.0 if function == "neg" else 1.0
             )

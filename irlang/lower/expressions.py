@@ -207,7 +207,7 @@ class Expressions(ABC):
         if function == "about":  # which speaks of radii: the number is its own
             return args[0]
         if function in ("constant", "approximate"):
-            return self._detached(args[0])
+            return self._detached(args[0]) if args[0].kind == "real" else args[0]
         row = SCALARS[function]
         args = self._sheltered(function, args)
         axes = self.union(args)
