@@ -26,6 +26,7 @@ from irlang.dtypes import DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import (
     Ball,
+    ends,
     gamma,
     gap,
     least,
@@ -39,7 +40,7 @@ from irlang.interp.ball_factors import moved
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.ball_sure import no_number
 from irlang.interp.ball_zeros import extreme_zero, sum_of_zero_products, sum_of_zeros
-from irlang.interp.endless import separable, settled_sum
+from irlang.interp.endless import separable, settled_product, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.running import Running
 
@@ -109,6 +110,9 @@ class Balls(BallFunctions):
             return found
         changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
         changed.signless = unsigned
+        if value.ends is not None:
+            low, high = (change(whole(end, shape)) for end in value.ends)
+            changed.ends = low, high
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
@@ -153,8 +157,8 @@ class Balls(BallFunctions):
             signless = extreme_zero(ball, value, axes)
             if radius is None:
                 return Ball(value, signless=signless)
-            upper = FOLD[kind](ball.value + radius, axis=axes)
-            lower = FOLD[kind](ball.value - radius, axis=axes)
+            full = replace(ball, radius=radius)
+            lower, upper = (FOLD[kind](end, axis=axes) for end in ends(full))
             reach = spread(value, lower, upper)
             if not whole:  # whatever else there is, it is no number where one surely is none
                 none = np.broadcast_to(no_number(ball), np.shape(ball.value))
@@ -173,8 +177,14 @@ class Balls(BallFunctions):
             most = np.prod(np.maximum(size, 1.0), axis=axes)
             slack = slack + np.where(least < self.tiny, np.abs(value), 0.0)
             reach = slack + self.growth(count) * total + self.lost
-            return Ball(value, np.where(most > self.dtype.largest, np.inf, reach))
+            reach = np.where(most > self.dtype.largest, np.inf, reach)
+            return Ball(value, np.where(settled_product(ball, axes, self.tiny), 0.0, reach))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
+        if whole and ball.ends is not None:
+            shape = np.shape(ball.value)
+            low, high = (np.sum(np.broadcast_to(end, shape), axis=axes) for end in ball.ends)
+            reach = np.where(np.isinf(own), np.inf, spread(value, low, high))
+            return Ball(value, reach, ends=(low, high))
         if whole:
             return Ball(value, own)
         made, total = self.summed(count - 1, 0, np.sum(size, axis=axes), value, own)
@@ -384,6 +394,9 @@ class Balls(BallFunctions):
             stored.running = ball.running.changed(lambda array: whole(array, shape))
         if info.kind == "real":
             stored.factors, stored.unrounded = ball.factors, ball.unrounded
+        if info.kind == "int" and ball.ends is not None and not np.any(np.isinf(radius)):
+            low, high = (whole(end, shape) for end in ball.ends)
+            stored.ends = low, high
         return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:
