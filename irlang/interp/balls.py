@@ -247,11 +247,11 @@ class Balls(BallFunctions):
         )
         if sure is not None:
             radius = np.where(sure, 0.0, radius)
-        infinite = self.unheld_factors(
-            [(f.value, f.radius) for f in factors], lambda parts: contract(parts, rank)
+        more = self.narrowed(
+            [(f.value, f.radius) for f in factors], terms, lambda parts: contract(parts, rank)
         )
-        if infinite is not None:
-            radius = np.where(infinite, np.inf, radius)
+        if more is not None:
+            radius = radius + more
         apart = separable([(f.value, f.radius) for f in factors], rank, self.most)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
