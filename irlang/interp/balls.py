@@ -364,9 +364,10 @@ class Balls(BallFunctions):
         if info.kind == "real":
             narrow = self.row(info.dtype)
             less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
-            if less and not (radius is None and _holds(narrow, value)):
+            held = _held(narrow, value) & (np.asarray(ball.bound) == 0) if less else np.True_
+            if not np.all(held):
                 size = np.abs(value) + ball.bound  # wherever it lies, it is rounded there
-                radius = ball.bound + narrow.unit * size + narrow.tiny
+                radius = np.where(held, 0.0, ball.bound + narrow.unit * size + narrow.tiny)
             with np.errstate(invalid="ignore"):
                 over = np.isfinite(value) & (
                     np.abs(value) + (0 if radius is None else radius) > narrow.largest
@@ -454,11 +455,12 @@ def _wrapped(ball: Ball, info: eq.TensorInfo) -> Any:
     return np.where(bound > 0, reach, 0.0)
 
 
-def _holds(narrow: DType, value: Any) -> bool:
-    """Whether a type has all of these numbers."""
+def _held(narrow: DType, value: Any) -> Any:
+    """Which of these numbers a type has, and nobody flushes to zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         same = value.astype(narrow.numpy).astype(np.float64) == value
-    return bool(np.all(same | np.isnan(value)))
+        normal = (value == 0) | (np.abs(value) >= narrow.tiny)
+    return same & normal | np.isnan(value)
 
 
 def _terms(arrays: list[Any], rank: int) -> int:
