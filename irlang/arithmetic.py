@@ -19,6 +19,8 @@ from irlang.scalar import SCALARS
 # kernels cut off what it has not instead of rounding, which is a unit more.
 FORMATS = {"tf32": 2.0**-10, "f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 # Their exponents end here: what is no less than it, less half a unit, is rounded to infinity.
+# Their least normal numbers: below them digits are lost, or all of a number.
+_LEAST = {"tf32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 0.0}
 _ENDS = {"tf32": 2.0**128, "f16": 2.0**16, "bf16": 2.0**128, "f32": 2.0**128, "f64": math.inf}
 
 
@@ -89,6 +91,20 @@ class Arithmetic:
         """What no factor may exceed that is rounded to a format which is coarser than `unit`."""
         coarse = FORMATS[self.factors] if self.factors else 0.0
         return _ENDS[self.factors] * (1 - 2 * coarse) if coarse > unit else math.inf
+
+    def added(self, unit: float) -> float:
+        """What no partial sum may exceed in a format that is coarser than `unit`."""
+        coarse = FORMATS[self.sums] if self.sums else 0.0
+        return _ENDS[self.sums] * (1 - 2 * coarse) if coarse > unit else math.inf
+
+    def vanishing(self, name: str, unit: float, tiny: float) -> tuple[float, float]:
+        """Below which numbers lose digits in a format that is coarser than `unit`, and not in a
+        type whose least normal number is `tiny`, and how much is lost; 0 and 0 for no such format.
+        """
+        coarse = FORMATS[name] if name else 0.0
+        if coarse <= unit or _LEAST[name] <= tiny:
+            return 0.0, 0.0
+        return _LEAST[name], _LEAST[name] * (1.0 if self.flush else coarse)
 
     @property
     def narrower(self) -> bool:

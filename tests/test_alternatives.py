@@ -39,7 +39,10 @@ def verdict(name: str, arrays: Mapping[str, Array], got: Array, attrs: Mapping[s
     """The verdict on a first result in f32."""
     op = CATALOG.op(name)
     assert op is not None
-    infos = {key: TensorInfo(array.shape, "f32") for key, array in arrays.items()}
+    infos = {
+        key: TensorInfo(array.shape, "i64" if array.dtype.kind == "i" else "f32")
+        for key, array in arrays.items()
+    }
     expansion = expand(instantiate(op, infos, attrs), CATALOG)
     first = expansion.outputs[0]
     feeds = {key: Ball(load(infos[key], array)) for key, array in arrays.items()}

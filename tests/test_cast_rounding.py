@@ -45,6 +45,22 @@ def test_a_number_anywhere_in_a_ball_is_rounded_to_the_type_of_the_result(
         assert abs(got - value) <= float(found) * (1 + 1e-12) + 2.0**-50
 
 
+@pytest.mark.parametrize(
+    ("narrow", "largest", "exact", "other"),
+    [("f16", 65504.0, 1.5, 1.1), ("bf16", 2.0**127, -0.375, 3.3)],
+)
+def test_what_a_type_has_is_not_rounded_beside_what_it_has_not(
+    narrow: str, largest: float, exact: float, other: float
+) -> None:
+    model = irlang.loads(
+        f"nnir 1\nmodel m(x: f32[4]) -> y: {narrow}[4] {{\n  y = cast(x; to = {narrow})\n}}"
+    )
+    values = {"x": np.array([largest, exact, 0.0, other], np.float32)}
+    found = balls(model.graph, values, model.catalog, precision(model.graph))["y"]
+    assert (np.asarray(found.bound) == 0).tolist() == [True, True, True, False]
+    assert found.value.tolist()[:3] == [largest, exact, 0.0]
+
+
 @pytest.mark.parametrize("target", _TYPES)
 @pytest.mark.parametrize("source", _TYPES)
 def test_no_number_is_near_the_bounds_of_a_type_because_its_distance_overflows(

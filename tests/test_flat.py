@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
 from irlang.diff.finding import find
-from irlang.diff.flat import SLOPES, told, with_flat
+from irlang.diff.flat import told, with_flat
+from irlang.diff.kinks import SLOPES
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.diff.stages import by_calls

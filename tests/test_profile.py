@@ -86,6 +86,33 @@ def test_sums_of_few_digits(seed: int) -> None:
     assert np.isinf(ball("matmul", _matmul(seed, 400), own).bound).all()  # no digit is sure
 
 
+@given(st.integers(0, 10_000), st.sampled_from((1.0, 1e-3, 1e-5, 1e-7)))
+@settings(max_examples=40, deadline=None)
+def test_what_a_format_has_no_digits_for_is_lost(seed: int, size: float) -> None:
+    """f16 has 11 digits down to 6e-5, and none below 3e-8."""
+    arrays = {name: (array * np.float32(size)) for name, array in _matmul(seed, 8).items()}
+    halves = [array.astype(np.float16) for array in arrays.values()]
+    product = halves[0].astype(np.float64) @ halves[1].astype(np.float64)
+    flushed = [np.where(np.abs(a) < 2.0**-14, 0, a).astype(np.float64) for a in halves]
+    for kept, results in ((False, (product, flushed[0] @ flushed[1])), (True, (product,))):
+        own = Arithmetic(factors="f16", flush=not kept)
+        assert all(_inside(ball("matmul", arrays, own), got) for got in results)
+    total = np.zeros((4, 5), np.float16)
+    for k in range(8):
+        total = (total + arrays["a"][:, k, None] * arrays["b"][k]).astype(np.float16)
+    assert _inside(ball("matmul", arrays, Arithmetic(sums="f16")), total)
+    if size < 1e-3:
+        assert not _inside(ball("matmul", arrays, Arithmetic(factors="bf16")), product * 0)
+
+
+def test_a_sum_may_be_infinite_in_a_format_that_ends_before() -> None:
+    arrays = {"a": np.full((1, 8), 100, np.float32), "b": np.full((8, 1), 100, np.float32)}
+    assert np.isinf(ball("matmul", arrays, Arithmetic(sums="f16")).bound).all()
+    assert np.isfinite(ball("matmul", arrays, Arithmetic(sums="bf16")).bound).all()
+    arrays["a"][0, 1:] = 0
+    assert np.isfinite(ball("matmul", arrays, Arithmetic(sums="f16")).bound).all()
+
+
 def test_a_finer_format_than_the_program_changes_nothing() -> None:
     arrays = _matmul(0, 20)
     wide = ball("matmul", arrays, Arithmetic(factors="f32", sums="f64"))

@@ -275,6 +275,74 @@ def test_an_order_that_is_in_doubt_leaves_the_elements_known() -> None:
         assert not outside(found["y"], moved).any()
 
 
+@pytest.mark.parametrize("name", ["sort", "top_k"])
+def test_a_tie_leaves_the_places_of_others_known(name: str) -> None:
+    """Four numbers that rounding may put in any order stand between two and two that it does not
+    reach: how many are less than one of the four is between 2 and 5, and neither 0 nor 7.
+    """
+    x = np.array([[0.0, 5.0, 0.0, -7.0, 0.0, 2.0, -1.0, 0.0]])
+    attrs = {"k": 8, "largest": False} if name == "top_k" else {}
+    found = _evaluated(name, {"x": Ball(x, np.full(x.shape, 1e-6))}, axis=1, **attrs)
+    assert np.isinf(found["at"].radius).tolist() == [[r in range(2, 6) for r in range(8)]]
+    assert np.all(found["y"].radius < 3e-6)
+    at = np.asarray(found["at"].value)[0]
+    assert [at[r] for r in (0, 1, 6, 7)] == [3, 6, 5, 1]
+
+
+def test_the_largest_of_those_that_may_be_meant_is_no_less_than_what_surely_is() -> None:
+    """The second of numbers of which two are close: it is not below one that is surely less."""
+    x = np.array([0.0, 1e-7, -3.0, 9.0])
+    for k, value, radius in ((1, -3.0, 2e-6), (2, 0.0, 3.1), (4, 9.0, 2e-6)):
+        found = _evaluated("kth_value", {"x": Ball(x, np.full(4, 1e-6))}, k=k)
+        assert abs(found["y"].value - value) < 2e-7
+        assert found["y"].radius < radius
+        random = np.random.default_rng(k)
+        for _ in range(100):
+            moved = np.sort(x + random.uniform(-1e-6, 1e-6, 4))[k - 1]
+            assert not outside(found["y"], moved).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "known"),
+    [
+        ("log", -2.0, True),
+        ("sqrt", -2.0, True),
+        ("acosh", 0.5, True),
+        ("atanh", -1.5, True),
+        ("log", -0.005, False),  # which may be none below 0
+        ("log", np.inf, True),
+    ],
+)
+def test_of_what_is_surely_outside_of_a_domain_there_is_no_value(
+    name: str, x: float, known: bool
+) -> None:
+    found = _evaluated(name, {"x": Ball(np.array([x, 2.0]), np.array([0.0 if x > 2 else 0.01, 0]))})
+    assert (found["y"].bound[0] == 0) == known
+    if x < 2:
+        assert np.isnan(found["y"].value[0])
+
+
+@pytest.mark.parametrize(
+    ("x", "value"),
+    [
+        ([np.inf, 2.0, -3.0], -np.inf),
+        ([np.nan, 0.0, 1.0], np.nan),
+        ([0.0, 1e30, -np.inf, 1e30], np.nan),
+        ([np.inf, 1e-20, 1e-20, 1e-20], None),  # 0 times infinity, in some order
+        ([0.0, 1e30, 1e30], None),
+    ],
+)
+def test_a_product_is_infinite_or_no_number_in_whatever_order(
+    x: list[float], value: float | None
+) -> None:
+    found = _evaluated("reduce_prod", {"x": Ball(np.array([x]))}, axes=1)["y"]
+    if value is None:
+        assert np.all(np.isinf(found.bound))
+    else:
+        assert not np.any(found.bound)
+        assert np.array_equal(found.value, [value], equal_nan=True)
+
+
 def test_what_cannot_be_negative_has_a_root() -> None:
     """A mean of squares whose radius is larger than itself: its root is near zero, not unknown."""
     x = np.array([[1e-9, -2e-9, 1e-9], [1.0, 2.0, 3.0]])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
 from irlang.diff.finding import find
-from irlang.diff.flat import SLOPES
+from irlang.diff.kinks import SLOPES
 from irlang.diff.programs import with_balls
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session

@@ -11,7 +11,8 @@ function at the edges of a type is `inaccurate` then (`irlang.diff.spilled`).
 
 Where the two slopes differ, as those of a length at 0 do, the function has a kink, and a framework
 may take any slope between them: what the adjoint equations say there follows from how the
-definition tells its cases apart. A number that is outside of both is as wrong as before.
+definition tells its cases apart. A number that is outside of both is as wrong as before; of a
+function that goes element by element it is, though the equations allow it (`irlang.diff.kinks`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from irlang.adjoint_graph import free_prefix
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
+from irlang.diff.kinks import SLOPES, held_to_slopes, is_finite, said_little
 from irlang.diff.lone import is_given, own_program, reader
 from irlang.diff.spilled import FAR, within
 from irlang.diff.verdict import FINDINGS, Verdict
@@ -39,7 +41,6 @@ from irlang.interp.gradient import gradient_balls, hanging
 from irlang.lower.lower import differentiates
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SLOPES = "the slopes on either side are"
 AT_KINKS = "between the slopes on either side"
 BY_ARMS = "through a call that is written by its definition"
 _OF_NUMBERS = frozenset({"wrong", "inaccurate", "edge"})
@@ -81,6 +82,11 @@ def with_flat(
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
             if np.any(open_ & np.isnan(got)):
                 verdict = _judged(graph, case, balls, given, verdict, open_ & np.isnan(got))
+            else:
+                wide = said_little(slopes[name], got, graph.values[name].dtype)
+                node = _own(graph, case, name, verdict.target) if wide.any() else None
+                if node is not None and is_finite(node, case.values):
+                    verdict = held_to_slopes(graph, case, node, wide, verdict, got)
         judged.append(verdict)
     return judged
 
@@ -120,7 +126,7 @@ def _judged(
     """The verdict on a gradient that is NaN where nothing is known of it."""
     name = differentiated(verdict.name)
     node = _own(graph, case, name, verdict.target)
-    if node is None or not _is_finite(case, node):
+    if node is None or not is_finite(node, case.values):
         return verdict
     is_function = case.edge and is_pointwise(node.expansion(case.catalog))
     near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
@@ -194,14 +200,6 @@ def _own(graph: Graph, case: Case, name: str, target: str) -> Node | None:
     if not differentiates(target) or own_program(graph, node, target, case) is None:
         return None
     return node if len(_formals(node, name)) == 1 else None
-
-
-def _is_finite(case: Case, node: Node) -> bool:
-    """Whether all that a call is fed with are finite numbers: of a weight that is infinite, and of
-    what it is multiplied with, nobody asks for slopes.
-    """
-    reals = (np.asarray(case.values[name]) for name in node.operands())
-    return all(np.isfinite(array).all() for array in reals if array.dtype.kind not in "iub")
 
 
 def _formals(node: Node, name: str) -> list[str]:

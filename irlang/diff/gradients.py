@@ -28,6 +28,7 @@ from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
 from irlang.diff.flat import is_lost
+from irlang.diff.kinks import pulled_held_to_slopes
 from irlang.diff.totals import with_totals
 from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import is_added
@@ -142,6 +143,7 @@ def pulled_by_call(
         if known and value in whole.cotangents:
             given[whole.cotangents[value]] = result.gradients[name]
     judged = replace(case, graph=whole.graph, balls=None)
+    own = lowered.native if lowered.gradients else ()
     for at, node in enumerate(whole.graph.nodes):
         if not isinstance(node, Pullback):
             continue
@@ -164,6 +166,7 @@ def pulled_by_call(
             rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         verdicts = with_totals(verdicts, given, partial(pulled.call, at, fed))
+        verdicts = pulled_held_to_slopes(judged, node, fed, given, arithmetic, own, verdicts)
         yield node, _held(verdicts, node, lowered), judged, fed
 
 

@@ -16,8 +16,8 @@ from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.certain import certain
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import open_values
-from irlang.diff.flat import SLOPES
 from irlang.diff.found import Found
+from irlang.diff.kinks import SLOPES
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_program import program_of
@@ -26,7 +26,7 @@ from irlang.diff.report_why import explain
 from irlang.diff.report_words import anywhere, first_words, last_words, together
 from irlang.diff.spilled import ON_THE_WAY
 from irlang.diff.unfold import is_composed
-from irlang.diff.verdict import NOT_REPEATED, only_shapes
+from irlang.diff.verdict import NOT_REPEATED, Verdict, only_shapes
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw, Expansion
@@ -241,7 +241,7 @@ def _why(found: Found) -> list[str]:
         why = _plainly(found) if found.plain else _radius(found)
         lines += [f"`{v.name}{place}` is `{wanted(found)}`. {why}", ""]
         if v.message.startswith(SLOPES):
-            lines[-2:] = [_between_slopes(f"{v.name}{place}", v.message), ""]
+            lines[-2:] = [_between_slopes(f"{v.name}{place}", v), ""]
     else:
         lines += [*_results(found), ""]
     calls = [s for s in to_ast(found.reduced.graph).body if isinstance(s, ast.Assign)]
@@ -277,8 +277,16 @@ def _plainly(found: Found) -> str:
     )
 
 
-def _between_slopes(name: str, message: str) -> str:
-    """What is right of a gradient where the equations multiply an infinity by 0."""
+def _between_slopes(name: str, verdict: Verdict) -> str:
+    """What is right of a gradient where its equations say nothing, or allow the slopes of cases
+    that exclude one another to be added up.
+    """
+    message = verdict.message
+    if not math.isnan(verdict.got or 0.0):
+        return (
+            f"There is a kink, or cases of the definition meet: {message}, and `{name}` may be "
+            "what is between these."
+        )
     return (
         f"`{name}` is a finite number. The chain rule multiplies an infinity by 0 there, but the "
         f"results of the call change in proportion to a small step of this element: {message}, and "

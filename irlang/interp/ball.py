@@ -33,6 +33,8 @@ class Ball:
     either side of it.
     `factors`: of a product or a quotient, those of which any order may be multiplied first.
     `unrounded`: whether such a product was exact because of what its factors happen to be.
+    `ends`: of a count, and of a choice between a number and an infinity, the least and the largest
+    that it may be, where the radius, which is the same to either side, reaches further.
     """
 
     value: Any
@@ -47,6 +49,7 @@ class Ball:
     signless: Any = None
     factors: Factors = ()
     unrounded: bool = False
+    ends: tuple[Any, Any] | None = None
 
     @property
     def roundings(self) -> int:
@@ -103,6 +106,14 @@ def running(ball: Ball, unit: float) -> Running:
     rough = ~(simple(value, unit) & (slack == 0))
     count = np.asarray(size != 0, dtype=np.float64) * ball.terms
     return Running(count, size, slack, rough.astype(np.float64))
+
+
+def ends(ball: Ball) -> tuple[Any, Any]:
+    """The least and the largest that a value may be."""
+    if ball.ends is not None:
+        return ball.ends
+    with np.errstate(invalid="ignore"):
+        return ball.value - ball.bound, ball.value + ball.bound
 
 
 def gap(a: Any, b: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from irlang.interp.ball import Ball, gap, least, running, settled, spread
+from irlang.interp.ball import Ball, ends, gap, least, running, settled, spread
 from irlang.interp.ball_precision import Precision
 from irlang.interp.ball_sure import no_number
 from irlang.interp.ball_zeros import either_zero
@@ -45,7 +45,21 @@ class BallDecisions(Precision):
             apart = np.minimum(apart, 1.0)
         radius = np.where(doubtful, apart, own)
         found = Ball(value, radius, least=min(least(yes), least(no)))
+        if value.dtype == np.float64 and np.any(doubtful & np.isinf(apart)):
+            found.ends = self._between(condition, yes, no)
         return self._either(found, condition, yes, no, between)
+
+    @staticmethod
+    def _between(condition: Ball, yes: Ball, no: Ball) -> tuple[Any, Any]:
+        """What a choice lies between: one of the two, or both where it is open."""
+        chosen = np.asarray(condition.value, dtype=bool)
+        doubtful = np.asarray(condition.radius) > 0
+        pairs = zip(ends(yes), ends(no), (np.minimum, np.maximum), strict=True)
+        low, high = (
+            np.where(doubtful, extreme(one, other), np.where(chosen, one, other))
+            for one, other, extreme in pairs
+        )
+        return low, high
 
     def _either(self, found: Ball, condition: Ball, yes: Ball, no: Ball, between: Any) -> Ball:
         """A choice, with the terms of what is chosen where that is a running sum."""
@@ -84,7 +98,10 @@ class BallDecisions(Precision):
             return Ball(value, np.isinf(a.radius).astype(np.float64))
         reach = np.asarray(a.bound + b.bound)
         with np.errstate(invalid="ignore"):
-            near = np.isinf(reach) | ((gap(a.value, b.value) <= reach) & (reach > 0))
+            near = gap(a.value, b.value) <= reach
+            if a.ends is not None or b.ends is not None:
+                near = near & _may_differ(function, ends(a), ends(b))
+            near = np.isinf(reach) | (near & (reach > 0))
         return Ball(value, near.astype(np.float64))
 
     def logic(self, function: str, args: list[Ball]) -> Ball:
@@ -127,6 +144,9 @@ class BallDecisions(Precision):
         around = np.where(np.asarray(ball.bound) == 0, 0.0, around)  # exact, be it NaN
         # what nothing is known of may be NaN, of which a step is no whole number
         found = settled(value, np.where(np.isinf(ball.bound), np.inf, around))
+        if np.asarray(ball.value).dtype == np.bool_ and found.radius is not None:
+            doubtful = np.asarray(ball.bound) > 0
+            found.ends = np.where(doubtful, 0, value), np.where(doubtful, 1, value)
         found.signless = either_zero(value, np.signbit(lower) != np.signbit(upper))
         return found
 
@@ -182,6 +202,14 @@ class BallDecisions(Precision):
             whole = (a.radius is None and b.radius is None) & (value == 0)
             own = np.where(jump & ~whole, np.abs(b.value) + own, own)
             return np.where(lost, np.inf, own)
+
+
+def _may_differ(function: str, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
+    """Whether numbers between ends may compare one way and the other."""
+    if function in ("==", "!="):
+        return (a[0] <= b[1]) & (b[0] <= a[1])
+    compare = SCALARS[function].numpy
+    return compare(a[0], b[1]) != compare(a[1], b[0])
 
 
 def _counted(value: Any) -> Any:

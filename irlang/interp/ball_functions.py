@@ -192,7 +192,10 @@ class BallFunctions(BallArithmetic, BallDecisions):
                 slack = slack + self._own(row, np.maximum(np.abs(at_low), np.abs(at_high)))
             with np.errstate(invalid="ignore"):
                 outside = (low < row.domain[0]) | (high > row.domain[1])
-            slack = np.where(radius == 0, 0.0, np.where(outside | np.isnan(slack), np.inf, slack))
+                # wherever in its ball the argument lies, there is no value
+                never = ((high < row.domain[0]) | (low > row.domain[1])) & np.isnan(value)
+            slack = np.where(outside | np.isnan(slack), np.inf, slack)
+            slack = np.where((radius == 0) | never, 0.0, slack)
         # an argument of which nothing is known may be NaN: then nothing is known of the value
         return np.where(np.isinf(radius), np.inf, slack)
 

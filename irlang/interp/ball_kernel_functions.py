@@ -163,6 +163,7 @@ def _compiled(name: str) -> str:
     """The rule of a function of one argument: its slope, or its values at both ends."""
     row = SCALARS[name]
     value = ON_REALS[name]
+    known = "(r != 0.0)"  # where rounding has a say
     lines = [
         f"def ball_{name}(a, r, place, absolute, least, largest, floor):",
         f"    v = {value.format('a')}",
@@ -191,16 +192,16 @@ def _compiled(name: str) -> str:
             lines += [f"    slack = larger(slack, abs({at!r} - v)) if inside else slack"]
         doubt = max(4.0, 2 * row.ulps) * 2.0**-53
         lines += [f"    slack += {doubt!r} * larger(abs(below), abs(above))"]
-        outside = [
-            f"({side} {sign} {edge!r})"
-            for side, sign, edge in (("low", "<", row.domain[0]), ("high", ">", row.domain[1]))
-            if abs(edge) != float("inf")
-        ]
+        edges = [("low", "high", "<", row.domain[0]), ("high", "low", ">", row.domain[1])]
+        edges = [edge for edge in edges if abs(edge[-1]) != float("inf")]
+        outside = [f"({side} {sign} {edge!r})" for side, _, sign, edge in edges]
+        never = [f"({side} {sign} {edge!r})" for _, side, sign, edge in edges]
         if outside:
             lines += [f"    slack = np.inf if {' | '.join(outside)} else slack"]
+            known += f" & ~((v != v) & ({' | '.join(never)}))"
     lines += [
         "    slack = np.inf if (r == np.inf) | (slack != slack) | (v != v) else slack",
-        "    slack = slack if r != 0.0 else 0.0",
+        f"    slack = slack if {known} else 0.0",
         "    sure = (r == 0.0) & ((a == 0.0) | (abs(a) == np.inf)) & (v == 0.0)",
         "    slack += own(abs(v) + slack, place, absolute, least)",
         "    slack = 0.0 if sure else bounded(v, slack, abs(v), largest)",

@@ -96,26 +96,42 @@ class Precision:
             ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
 
-    def unheld_factors(
-        self, factors: Sequence[tuple[Any, Any]], added: Callable[[list[Any]], Any]
+    def narrowed(
+        self,
+        factors: Sequence[tuple[Any, Any]],
+        terms: int,
+        added: Callable[[list[Any]], Any],
     ) -> Any:
-        """Where a sum of products has a factor that may be infinite once rounded; None: nowhere.
+        """What the range of a coarser format adds to the radius of a sum of products: infinity
+        where a factor or a sum may be infinite in it, and what is lost of small numbers; None for
+        nothing.
 
         factors: values and radii (None: exact). added: adds up products of arrays of their shapes.
         """
-        held = self.arithmetic.held(self.unit)
-        if held == math.inf:
+        own, most = self.arithmetic, self.arithmetic.added(self.unit)
+        held = own.held(self.unit)
+        below, lost = own.vanishing(own.factors, self.unit, self.tiny)
+        _, of_sums = own.vanishing(own.sums, self.unit, self.tiny)
+        if math.inf == most == held and not lost and not of_sums:
             return None
-        found: Any = None
+        found: Any = 2 * terms * of_sums
         with np.errstate(invalid="ignore"):
-            ones = [np.ones(np.shape(value)) for value, _ in factors]
-            for place, (value, radius) in enumerate(factors):
-                size = np.abs(np.asarray(value, np.float64))
-                beyond = np.isfinite(size) & (size + (0.0 if radius is None else radius) > held)
+            values = [np.abs(np.asarray(value, np.float64)) for value, _ in factors]
+            radii = [0.0 if radius is None else radius for _, radius in factors]
+            wide = [size + radius for size, radius in zip(values, radii, strict=True)]
+            for place, (size, radius) in enumerate(zip(values, radii, strict=True)):
+                beyond = np.isfinite(size) & (wide[place] > held)
+                small = (wide[place] > 0) & (size - radius < below)
+                ones = [np.ones(np.shape(one)) for one in values]
                 if np.any(beyond):
-                    masks = [*ones[:place], beyond.astype(np.float64), *ones[place + 1 :]]
-                    here = added(masks) > 0
-                    found = here if found is None else found | here
+                    ones[place] = beyond.astype(np.float64)
+                    found = np.where(added(ones) > 0, np.inf, found)
+                if np.any(small):
+                    others = [one + lost for one in wide]
+                    others[place] = np.broadcast_to(small, np.shape(size)).astype(np.float64)
+                    found = found + lost * added(others)
+            if most < math.inf:
+                found = np.where(added(wide) > most, np.inf, found)
         return found
 
     def mixed(self, args: list[Ball], *, real: bool = False, ordered: bool = False) -> list[Ball]:

@@ -163,12 +163,13 @@ def product_ball(
     )
     if sure is not None:
         radius = np.where(sure, 0.0, radius)
-    infinite = domain.unheld_factors(
+    more = domain.narrowed(
         [(f.value, f.radius) for f in (a, b)],
+        terms,
         lambda parts: product.multiply([f.operand(p) for f, p in zip((a, b), parts, strict=True)]),
     )
-    if infinite is not None:
-        radius = np.where(infinite, np.inf, radius)
+    if more is not None:
+        radius = radius + more
     apart = _overflows_apart(product, (a, b), domain.most)
     if apart is not None:
         radius = np.where(apart, np.inf, radius)

@@ -26,6 +26,7 @@ from irlang.dtypes import DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import (
     Ball,
+    ends,
     gamma,
     gap,
     least,
@@ -39,7 +40,7 @@ from irlang.interp.ball_factors import moved
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.ball_sure import no_number
 from irlang.interp.ball_zeros import extreme_zero, sum_of_zero_products, sum_of_zeros
-from irlang.interp.endless import separable, settled_sum
+from irlang.interp.endless import separable, settled_product, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.running import Running
 
@@ -109,6 +110,9 @@ class Balls(BallFunctions):
             return found
         changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
         changed.signless = unsigned
+        if value.ends is not None:
+            low, high = (change(whole(end, shape)) for end in value.ends)
+            changed.ends = low, high
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
@@ -153,8 +157,8 @@ class Balls(BallFunctions):
             signless = extreme_zero(ball, value, axes)
             if radius is None:
                 return Ball(value, signless=signless)
-            upper = FOLD[kind](ball.value + radius, axis=axes)
-            lower = FOLD[kind](ball.value - radius, axis=axes)
+            full = replace(ball, radius=radius)
+            lower, upper = (FOLD[kind](end, axis=axes) for end in ends(full))
             reach = spread(value, lower, upper)
             if not whole:  # whatever else there is, it is no number where one surely is none
                 none = np.broadcast_to(no_number(ball), np.shape(ball.value))
@@ -173,8 +177,14 @@ class Balls(BallFunctions):
             most = np.prod(np.maximum(size, 1.0), axis=axes)
             slack = slack + np.where(least < self.tiny, np.abs(value), 0.0)
             reach = slack + self.growth(count) * total + self.lost
-            return Ball(value, np.where(most > self.dtype.largest, np.inf, reach))
+            reach = np.where(most > self.dtype.largest, np.inf, reach)
+            return Ball(value, np.where(settled_product(ball, axes, self.tiny), 0.0, reach))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
+        if whole and ball.ends is not None:
+            shape = np.shape(ball.value)
+            low, high = (np.sum(np.broadcast_to(end, shape), axis=axes) for end in ball.ends)
+            reach = np.where(np.isinf(own), np.inf, spread(value, low, high))
+            return Ball(value, reach, ends=(low, high))
         if whole:
             return Ball(value, own)
         made, total = self.summed(count - 1, 0, np.sum(size, axis=axes), value, own)
@@ -237,11 +247,11 @@ class Balls(BallFunctions):
         )
         if sure is not None:
             radius = np.where(sure, 0.0, radius)
-        infinite = self.unheld_factors(
-            [(f.value, f.radius) for f in factors], lambda parts: contract(parts, rank)
+        more = self.narrowed(
+            [(f.value, f.radius) for f in factors], terms, lambda parts: contract(parts, rank)
         )
-        if infinite is not None:
-            radius = np.where(infinite, np.inf, radius)
+        if more is not None:
+            radius = radius + more
         apart = separable([(f.value, f.radius) for f in factors], rank, self.most)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
@@ -354,9 +364,10 @@ class Balls(BallFunctions):
         if info.kind == "real":
             narrow = self.row(info.dtype)
             less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
-            if less and not (radius is None and _holds(narrow, value)):
+            held = _held(narrow, value) & (np.asarray(ball.bound) == 0) if less else np.True_
+            if not np.all(held):
                 size = np.abs(value) + ball.bound  # wherever it lies, it is rounded there
-                radius = ball.bound + narrow.unit * size + narrow.tiny
+                radius = np.where(held, 0.0, ball.bound + narrow.unit * size + narrow.tiny)
             with np.errstate(invalid="ignore"):
                 over = np.isfinite(value) & (
                     np.abs(value) + (0 if radius is None else radius) > narrow.largest
@@ -384,6 +395,9 @@ class Balls(BallFunctions):
             stored.running = ball.running.changed(lambda array: whole(array, shape))
         if info.kind == "real":
             stored.factors, stored.unrounded = ball.factors, ball.unrounded
+        if info.kind == "int" and ball.ends is not None and not np.any(np.isinf(radius)):
+            low, high = (whole(end, shape) for end in ball.ends)
+            stored.ends = low, high
         return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:
@@ -441,11 +455,12 @@ def _wrapped(ball: Ball, info: eq.TensorInfo) -> Any:
     return np.where(bound > 0, reach, 0.0)
 
 
-def _holds(narrow: DType, value: Any) -> bool:
-    """Whether a type has all of these numbers."""
+def _held(narrow: DType, value: Any) -> Any:
+    """Which of these numbers a type has, and nobody flushes to zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         same = value.astype(narrow.numpy).astype(np.float64) == value
-    return bool(np.all(same | np.isnan(value)))
+        normal = (value == 0) | (np.abs(value) >= narrow.tiny)
+    return same & normal | np.isnan(value)
 
 
 def _terms(arrays: list[Any], rank: int) -> int:

@@ -68,4 +68,5 @@ def _unknown(found: Ball, where: Any) -> Ball:
     if not np.any(where) or np.asarray(found.value).dtype.kind == "b":
         return found
     found.radius = np.where(where, np.inf, found.bound)
+    found.ends = None
     return found

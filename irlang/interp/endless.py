@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from irlang.interp.ball import Ball
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Added = Callable[[Sequence[Array]], Array]  # the sums of the products of such factors
 
@@ -47,6 +49,25 @@ def settled_sum(
     sure = (no_number > 0) | ((up > 0) & (down > 0))
     bounded = beside <= most / 2
     return np.asarray(sure | (one_way & (loose == 0) & bounded) & ~np.isfinite(found))
+
+
+def settled_product(ball: Ball, axes: tuple[int, ...], tiny: float) -> Array:
+    """Where a product of all numbers along axes is surely infinite or NaN, in whatever order.
+
+    NaN makes NaN, and so does an infinity with a zero. An infinity alone makes an infinity, unless
+    the numbers beside it may be flushed to zero first: tiny is the least that is not.
+    """
+    value = np.asarray(ball.value)
+    size = np.broadcast_to(np.abs(value) - ball.bound, np.shape(value))
+    exact = np.broadcast_to(np.asarray(ball.bound) == 0, np.shape(value))
+    with np.errstate(invalid="ignore"):
+        endless = np.any(exact & np.isinf(value), axis=axes)
+        nothing = np.any(exact & (value == 0), axis=axes)
+        small = np.where(exact & np.isinf(value), 1.0, np.clip(size, 0.0, 1.0))
+        beside = np.prod(small, axis=axes)
+        finite = np.all(np.isfinite(size) | exact & np.isinf(value), axis=axes)
+    settled = endless & (nothing | finite & (beside >= tiny))
+    return np.asarray(settled | np.any(exact & np.isnan(value), axis=axes))
 
 
 def separable(factors: Sequence[tuple[Any, Any]], rank: int, most: float) -> Array | None:

@@ -250,12 +250,17 @@ def stored(
     row = DTYPES[expansion.tensors[formal].dtype]
     reals = [DTYPES[expansion.tensors[name].dtype] for name in expansion.inputs]
     finest = min((item.unit for item in reals if item.kind == "real"), default=row.unit)
-    again = finest < row.unit or (arithmetic.reorders and _adds(expansion))
-    if row.kind != "real" or not again:
+    elsewhere = arithmetic.reorders and _adds(expansion)
+    if row.kind != "real" or not (finest < row.unit or elsewhere):
         return radius
+    number = np.asarray(value, dtype=np.float64)
     with np.errstate(all="ignore"):
         slack = 0.0 if radius is None else radius
-        own = row.unit * (np.abs(np.asarray(value, dtype=np.float64)) + slack + row.tiny)
+        own = row.unit * (np.abs(number) + slack + row.tiny)
+        if not elsewhere:  # what the type has is not rounded
+            normal = (np.abs(number) >= row.tiny) | (number == 0)
+            held = number.astype(row.numpy).astype(np.float64) == number
+            own = np.where(held & normal & (np.asarray(slack) == 0), 0.0, own)
         return np.where(np.isfinite(own), own, 0.0) + slack
 
 

@@ -265,6 +265,7 @@ class _Run:
         finite = np.isfinite(value) if value.dtype.kind == "f" else True  # whole numbers are
         apart = np.where(finite, 2 * np.asarray(ball.bound), 0.0)
         ball.radius = np.where(open_, np.inf, ball.bound)
+        ball.ends = None
         if ball.beyond is not None:
             ball.beyond = ball.beyond & ~open_
         if instead is not None:
