@@ -39,6 +39,11 @@ def test_some_axes_are_longer_than_blocks() -> None:
     assert 0.02 < np.mean(long) < 0.3
 
 
+def test_some_sizes_that_are_multiples_are_larger_than_blocks() -> None:
+    channels = [case.graph.values[node.outputs[0]].shape[1] for case, node in _called("conv")]
+    assert 0.01 < np.mean([n > 32 for n in channels]) < 0.3
+
+
 def test_a_list_that_no_tensor_measures_is_longer_than_a_tensor_has_axes() -> None:
     drawn = [node.attrs.get("boundaries", ()) for _, node in _called("bucketize")]
     assert max(np.size(one) for one in drawn) > 6
