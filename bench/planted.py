@@ -1,7 +1,7 @@
 """Whole campaigns against faults that are planted into a framework: found, blamed, reduced?
 
-`python -m bench.planted [--others] [--seeds N] [--time S] [FAULT...]` starts `irlang fuzz`
-as a user would, for every fault and seed. The fault is put into the framework by a
+`python -m bench.planted [--others | --drawn | --large] [--seeds N] [--time S] [FAULT...]` starts
+`irlang fuzz` as a user would, for every fault and seed. The fault is put into the framework by a
 `sitecustomize.py` on the path of the workers, so that irlang knows nothing of it, and the scripts
 beside findings meet it as well. A campaign that has a finding of at most 2 operators and 16
 elements which blames the right operator is ended; the others have their whole time. Seconds are of
@@ -21,47 +21,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench._planted_drawn import DRAWN
 from bench._planted_faults import OTHERS, SIX, Fault
+from bench._planted_hook import hook
+from bench._planted_large import LARGE
 
 MOST_CALLS, MOST_ELEMENTS = 2, 16
-_MODULES = {"torch": "torch", "tf": "tensorflow", "onnxruntime": "onnxruntime"}
-_NAMES = {
-    "torch": "import torch, torch.nn.functional as F",
-    "tf": "import tensorflow as tf",
-    "onnxruntime": "import onnxruntime as ort",
-}
-
-# Runs at the start of every Python that finds it; does something once the framework is imported.
-_HOOK = """
-import importlib.util, sys
-class _Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name != {module!r}:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader = spec.loader
-        right = loader.exec_module
-        def exec_module(module):
-            right(module)
-            _plant()
-        loader.exec_module = exec_module
-        return spec
-sys.meta_path.insert(0, _Finder())
-def replace(holder, names, make):
-    for name in names:
-        if hasattr(holder, name):
-            setattr(holder, name, make(getattr(holder, name)))
-def _plant():
-    space = {{"replace": replace}}
-    exec({names!r}, space)
-    exec({code!r}, space)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +55,7 @@ def small(size: tuple[int, int]) -> bool:
 def campaign(fault: Fault, seed: int, seconds: int, folder: Path) -> Outcome:
     """Runs one campaign in `folder`."""
     (folder / "path").mkdir(parents=True)
-    hook = _HOOK.format(
-        module=_MODULES[fault.target], names=_NAMES[fault.target], code=textwrap.dedent(fault.code)
-    )
-    (folder / "path" / "sitecustomize.py").write_text(hook, "utf-8")
+    (folder / "path" / "sitecustomize.py").write_text(hook(fault), "utf-8")
     out = folder / "campaign"
     command = [
         *(sys.executable, "-m", "irlang.cli", "fuzz", "--targets", fault.target),
@@ -208,12 +174,16 @@ def main() -> None:
         "faults", nargs="*", metavar="FAULT", help="default: the six of the promise"
     )
     parser.add_argument("--others", action="store_true", help="all but those")
+    parser.add_argument("--drawn", action="store_true", help="sixty that were drawn")
+    parser.add_argument("--large", action="store_true", help="those that need something large")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--time", type=int, default=60, help="seconds of a campaign")
     options = parser.parse_args()
-    every = {**SIX, **OTHERS}
+    every = {**SIX, **OTHERS, **DRAWN, **LARGE}
     table = {name: every[name] for name in options.faults if name in every}
-    table = table or (OTHERS if options.others else SIX)
+    asked = {"others": OTHERS, "drawn": DRAWN, "large": LARGE}
+    chosen = [one for name, one in asked.items() if getattr(options, name)]
+    table = table or {name: fault for one in chosen or [SIX] for name, fault in one.items()}
     if unknown := set(options.faults) - set(every):
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
     print(

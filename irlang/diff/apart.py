@@ -31,7 +31,7 @@ from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import differentiated
 from irlang.gen.added import kept_to
 from irlang.gen.build import generate
-from irlang.gen.draw import Limits
+from irlang.gen.draw import LONG, Limits
 from irlang.gen.edge import Kinds, whole_edges, with_edges_apart
 from irlang.gen.extreme import at_extreme
 from irlang.gen.layout import is_pointwise, swept
@@ -54,19 +54,21 @@ _ALIKE = 6  # of so many programs one has parameters at the edges of its inputs
 _CROSSED = 4  # of so many others all but one have all pairs of edges in calls that go by elements
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them; in most rounds wide enough for all pairs of edges
-# where they may have any shape; in one of many axes; in two, of integers where there may be any
-# numbers. Every second
-# pair of rounds mixes all kinds of edges. They are odd in number, so that rounds of what a target
-# has of its own and of the whole catalogue take turns with each of them.
+# where they may have any shape; in one of many axes, and in two of long ones; in two, of integers
+# where there may be any numbers. Every second pair of rounds mixes all kinds of edges. They are odd
+# in number, so that rounds of what a target has of its own and of the whole catalogue take turns
+# with each of them.
 _ROUNDS = (
     Limits(elements=256, many=256),
     Limits(elements=256, empty=30),
     Limits(elements=256, many=256, ints=("i64", "i32", "u8", "i8", "i16"), whole=True),
-    Limits(elements=256, many=256, reals=("f64",), ints=("i32", "u8", "i8", "i64", "i16")),
+    Limits(
+        elements=2048, length=LONG, many=256, reals=("f64",), ints=("i32", "u8", "i8", "i64", "i16")
+    ),
     Limits(elements=256, many=256, reals=("f16",)),
     Limits(elements=256, rank=7, deep=60),
     Limits(elements=256, many=256, reals=("bf16",), ints=("i32", "u8", "i8", "i64", "i16")),
-    Limits(elements=256, many=256),
+    Limits(elements=2048, length=LONG),
     Limits(elements=256, ints=("i32", "i64", "u8", "i8", "i16"), empty=10, whole=True),
 )
 # Rounds after which few calls are as they are when nothing is said: those have all been met.

@@ -24,7 +24,7 @@ from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.composed import composable, composed
 from irlang.gen.converted import converted
-from irlang.gen.draw import Limits
+from irlang.gen.draw import LONG, Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
 from irlang.interp.values import inputs
@@ -50,8 +50,8 @@ _LIMITS = (
     Limits(elements=256, length=3),
     Limits(elements=256, length=4),
     Limits(elements=256, length=9),
-    Limits(elements=256),
-    Limits(),
+    Limits(elements=2048, length=LONG),
+    Limits(length=LONG),
     Limits(elements=256, length=4, empty=40),
     Limits(elements=256, length=9, reals=("f64",)),
     Limits(elements=256, length=9, reals=("f16",)),

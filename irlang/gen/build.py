@@ -38,6 +38,7 @@ _BARE_TRIES = 4  # one in so many may be told numbers for every axis where there
 # is given that need not be, and before a word or two alone are said in every second: of what has
 # many attributes frameworks have few combinations.
 _OWN_INTS, _OWN_REALS, _OWN_LEAN, _OWN_FEW = 2, 10, 12, 4
+_STEPS = 6  # from one such call to another, which differs in an attribute or two
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 # Percent of these that have attributes of an idiom or none, where there is an idiom, and of others
 # whose attributes are all drawn, as few are odd together; of these, and of those of usual ones.
@@ -103,14 +104,18 @@ def generate(
 
 
 def _lone(graph: Graph, results: int) -> Graph:
-    """The last call of a graph as a program of its own, read from its inputs, of so many of its
-    results.
+    """The last call of a graph as a program of its own, read from its inputs and the numbers that
+    are written in it, of so many of its results.
     """
     node = graph.nodes[-1]
     operands = dict.fromkeys(node.operands())
+    written = {
+        n: graph.params[n] for n in operands if n in graph.params and graph.params[n].literal
+    }
     return Graph(
         graph.name,
-        inputs={name: Port(graph.values[name], None) for name in operands},
+        inputs={name: Port(graph.values[name], None) for name in operands if name not in written},
+        params=written,
         nodes=[node],
         outputs={name: name for name in node.outputs[:results]},
         values={name: graph.values[name] for name in (*operands, *node.outputs)},
@@ -207,6 +212,9 @@ class _Builder(Idioms):
                     (n for n in self.shown(node) if preferred(_lone(self.graph, n))), None
                 )  # fmt: skip
                 if shown is not None:
+                    if tries > 1:
+                        shown = self.walked(name, undo, preferred, shown)
+                    node = self.graph.nodes[-1]
                     self.sole |= {node.name} if shown < len(node.outputs) else set()
                     break
                 put_back = undo()
@@ -216,6 +224,38 @@ class _Builder(Idioms):
             self.limits = usual
         self.finish()
         return self.graph
+
+    def walked(
+        self,
+        name: str,
+        undo: Callable[[], Callable[[], None]],
+        preferred: Callable[[Graph], bool],
+        shown: int,
+    ) -> int:
+        """Goes from the last call, of which few are preferred, to others that are, an attribute or
+        two at a time; gives how many results the last of them shows.
+
+        What is drawn at once is preferred where it says least: two attributes that have to be said
+        together are hardly ever. undo: takes the last call out.
+        """
+        for _ in range(_STEPS):
+            node = self.graph.nodes[-1]
+            attrs = self.kit.patterns[name].attrs
+            few = frozenset(self.chooser.shuffled(list(attrs))[: self.chooser.between(1, 2)])
+            if not few:
+                break
+            kept = {one: value for one, value in node.attrs.items() if one not in few}
+            lean = self.chooser.below(2) == 0
+            back = undo()
+            if self.call(self.kit.patterns[name], [], 0, Fixed(attrs=kept, few=few, lean=lean)):
+                other = self.graph.nodes[-1]
+                seen = next((n for n in self.shown(other) if preferred(_lone(self.graph, n))), None)
+                if seen is not None and other.attrs != node.attrs:
+                    shown = seen
+                    continue
+                undo()
+            back()
+        return shown
 
     def shown(self, node: Node) -> tuple[int, ...]:
         """How many results a call apart may show: many operators of targets have the first alone,

@@ -16,12 +16,17 @@ from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.gen.choice import Chooser
 
+# As long some tensors' axes may be: loops over blocks of 64 or 128 have several, and part of one.
+LONG = 160
+_SHORT = 4  # elements of the others of such a tensor
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How large things may get.
 
-    elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
+    elements: of a tensor. length: of an axis; where that is `LONG`, one entry of a tensor has most
+    of its elements. rank: of a tensor. dtypes: which are drawn, by
     kind, the first of each the likeliest. empty: percent of new axes that have no element. many:
     how many elements a tensor of any shape is to have, as far as that goes. whole: whether integers
     are likelier than real numbers where either may be. usual: whether attributes are often as they
@@ -53,7 +58,8 @@ class Limits:
 # Of sixteen programs: the real types, the integer types, and the percentage of empty axes. Programs
 # of mixed types are few: radii are those of the coarsest.
 _VARIED: tuple[Limits, ...] = (
-    *(Limits() for _ in range(8)),
+    *(Limits() for _ in range(7)),
+    Limits(length=LONG),
     *(Limits(empty=12) for _ in range(2)),
     *(Limits(reals=("f64",)) for _ in range(2)),
     Limits(reals=("f16",)),
@@ -69,6 +75,7 @@ def varied(number: int) -> Limits:
 
 
 _EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33)  # around the widths of vector registers
+_FAR_EDGES = (63, 64, 65, 127, 128, 129)  # around those of blocks
 
 
 def length(chooser: Chooser, limit: int) -> int:
@@ -76,10 +83,10 @@ def length(chooser: Chooser, limit: int) -> int:
     if limit <= 2:
         return max(1, limit if limit < 2 else chooser.between(1, 2))
     kind = chooser.below(10)
-    if kind < 4:
+    if kind < (4 if limit < LONG else 2):
         return chooser.between(1, min(5, limit))
     if kind < 6:
-        edge = chooser.pick(_EDGES)
+        edge = chooser.pick(_EDGES if limit < _FAR_EDGES[0] else _FAR_EDGES)
         return edge if edge <= limit else chooser.between(1, limit)
     return chooser.between(1, limit)
 
@@ -91,7 +98,10 @@ def shape(chooser: Chooser, rank: int, limits: Limits) -> tuple[int, ...]:
         most = min(limits.length, max(1, int(budget ** (1 / rank))))
         return (max(length(chooser, most), min(2, most)),) * rank
     sizes: list[int] = []
-    for axis in range(rank):
+    if rank > 1 and limits.length >= LONG:
+        sizes = [length(chooser, min(limits.length, max(1, budget)))]
+        budget = min(_SHORT, budget // sizes[0])
+    for axis in range(len(sizes), rank):
         left = rank - axis - 1
         most = min(limits.length, max(1, int(budget / 2**left)))
         if left:
@@ -312,6 +322,24 @@ REALS: tuple[Recipe, ...] = (
 
 # One number an axis, as a scale or a share of it: what all formats hold.
 _FRACTIONS = (0.5, 0.25, 0.75, 1.0, 1.5, 2.0, 3.0)
+# So many numbers a list may have whose length nothing says: a search of it takes several steps.
+_MOST_NUMBERS = 9
+
+
+def _fractions(chooser: Chooser, context: Context) -> tuple[float, ...]:
+    count = context.rank if context.count is None else context.count
+    return tuple(chooser.pick(_FRACTIONS) for _ in range(count))
+
+
+def _ascending(chooser: Chooser, context: Context) -> tuple[float, ...]:
+    """Quarters in order, each but once: of seven that are drawn by themselves few ever ascend."""
+    most = chooser.between(1, _MOST_NUMBERS)
+    count = min(most if context.count is None else context.count, len(_QUARTERS))
+    return tuple(sorted(chooser.shuffled(_QUARTERS)[:count]))
+
+
+_QUARTERS = tuple(n / 4 for n in range(-8, 13))
+NUMBERS: tuple[Recipe, ...] = (_fractions, _ascending)
 
 
 def default_number(attr: ast.Attr) -> float | None:
@@ -326,7 +354,7 @@ def recipes(attr: ast.Attr) -> tuple[Recipe, ...]:
     """The recipes for an attribute; none where its type says all."""
     kind = attr.type
     if kind.kind == "vector":
-        return LISTS if kind.name == "int" else ()
+        return LISTS if kind.name == "int" else NUMBERS if kind.name == "real" else ()
     if kind.kind == "scalar" and kind.name == "real":
         return SCALED if default_number(attr) else REALS
     return INTS if kind.kind == "scalar" and kind.name == "int" else ()

@@ -20,6 +20,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SHARES = (0.0, 0.0, 0.25, 1.0, 1.0)
 _KINDS = (1, 1, 2, 0)
 _NONE = 0.15  # of the scenes have no edges
+_AT_END = (
+    0.5  # of them have the one that is sure at an end, which loops over blocks leave to others
+)
 _LEVEL = 0.5  # of the lines of a level tensor are of one number
 _SWEPT = 0.75  # of the tensors of which axes are swept have their scenes along these
 
@@ -80,7 +83,9 @@ def scenes(
     flat.reshape(-1)[random.integers(flat.size) if level else 0] |= level
     where = random.random(array.shape) < random.choice(_SHARES, size=lines)
     inside = np.arange(int(np.prod(inner))).reshape(inner)  # the one that is sure
-    where |= inside == random.integers(inside.size, size=lines)
+    sure = random.integers(inside.size, size=lines)
+    ends = (inside.size - 1) * random.integers(2, size=lines)
+    where |= inside == np.where(random.random(lines) < _AT_END, ends, sure)
     where &= random.random(lines) >= _NONE
     where |= flat
     width = rows.shape[1]

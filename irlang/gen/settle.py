@@ -20,6 +20,7 @@ from irlang.gen.required import names_in
 from irlang.scope import CONSTANTS
 
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
+_MULTIPLE = 8  # the largest of what is to be a multiple, mostly
 _AGAIN = 3  # times that what is to be said, and is the default all the same, is drawn anew
 _ANEW = 4  # times that an attribute is drawn anew which is not allowed
 
@@ -120,9 +121,11 @@ class Settled:
         for whole, part in self.made.required.multiples.get(name, ()):
             factor = self.known(part)
             if type(factor) is int and factor > 0:
-                value = self.invert(
-                    whole, factor * self.chooser.between(1, max(1, 8 // factor)), name
-                )
+                most = _MULTIPLE
+                if self.limits.length >= draw.LONG and self.chooser.below(2):
+                    most = self.limits.length
+                multiple = factor * self.chooser.between(1, max(1, most // factor))
+                value = self.invert(whole, multiple, name)
                 if value is not None:
                     return value
         for part, whole in self.made.required.divisors.get(name, ()):

@@ -26,7 +26,9 @@ from irlang.scope import Scope, TensorRef
 
 _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
-_MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
+_MEMBERS = (1, 2, 2, 2, 2, 2, 3, 3, 4, 9)  # of a variadic input, of which loops take eight at once
+_SAID = 25  # percent of the new operands of one number are written in the call
+_WRITTEN = {"int": (1, 2, 3), "real": (0.5, 1.0, 2.0, 0.1, 0.01)}
 # An optional input that is not given, as `given` asks.
 _ABSENT = TensorRef("", (), "", "", (), (), constant=eq.Const(0))
 
@@ -163,10 +165,20 @@ class _Solver(Tensors):
                 tries += 1
                 if tries == _TRIES and eager == _ALWAYS:
                     break
+        told = slot.variable in self.dtypes or len(slot.allowed) == 1
         info = self.build(slot, member)
         if not self.admit(slot, info, member):
             raise Stuck
-        return info
+        return self.written(slot, info) if told and member is None else info
+
+    def written(self, slot: Slot, info: TensorInfo) -> Source:
+        """A new tensor, or a number that the call says in its place, at times where one is declared
+        without axes: a rate, a step, a scale. Some functions take no other.
+        """
+        numbers = _WRITTEN.get(info.kind, ())
+        if slot.item.type.dims or not numbers or not self.chooser.chance(_SAID):
+            return info
+        return Number(self.chooser.pick(numbers), info)
 
     # ---- a given tensor
 

@@ -27,6 +27,7 @@ _DEEP = 4  # axes that are more than usual
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
+_BESIDE = 8  # elements that entries beside a long axis may have, so that there is room for it
 _HOLLOW = 50  # percent of calls with empty axes that have them where no result has one, if they can
 _SUMMED = 60  # percent of these axes
 _ALIKE_TYPES = 40  # percent of type variables that are as another of the call, where they may be
@@ -47,6 +48,9 @@ class Tensors(Settled):
         self.bare = bare
         summed = made.summed if limits.empty else frozenset()
         self.hollow = summed if summed and chooser.chance(_HOLLOW) else frozenset()
+        # The input that has a long axis: results of two would have more elements than there may be.
+        names = [slot.item.name for slot in made.slots] if limits.length >= draw.LONG else []
+        self.long = chooser.pick(names) if names else ""
 
     def build(self, slot: Slot, member: int | None) -> TensorInfo:
         """A tensor of the sizes that are bound, and new ones where none is."""
@@ -89,9 +93,13 @@ class Tensors(Settled):
         waiting.sort(key=lambda number: len(self.made.required.behind(_key(dims[number])) & new))
         before = self.names
         self.names = dict(before)
+        long = self.chooser.pick(waiting) if waiting and slot.item.name == self.long else None
         for done, number in enumerate(waiting, 1):
             dim = dims[number]
-            part = self.drawn(dim, slot, max(1, int(budget / 2 ** (len(waiting) - done))))
+            share = int(budget / 2 ** (len(waiting) - done))
+            if self.long and number != long:
+                share = min(share, _BESIDE)
+            part = self.drawn(dim, slot, max(1, share))
             parts[number] = part
             budget //= max(1, math.prod(part))
             if _key(dim):

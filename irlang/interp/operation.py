@@ -206,7 +206,8 @@ class Calls(ABC):
         given = {n: [self.graph.values[v].dtype for v, _ in vs if v]
                  for n, vs in found.tensors.items()}  # fmt: skip
         dtype = number_type(definition, item.type.dtype, value, given)
-        constant = self.unique(f"{frame.prefix}{name}_{item.name}")
+        # `y, y_high = f(x, 1)` has a result by the name of y's operand `high`
+        constant = self.unique(f"{frame.prefix}{name}_{item.name}_number")
         info = TensorInfo((), dtype)
         try:
             require_range(value, info, node.span)
