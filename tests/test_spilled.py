@@ -78,6 +78,14 @@ def test_it_is_asked_of_functions_at_edges_alone() -> None:
     assert _told(ordinary, "x", 0.0).verdict == "unstable"
 
 
+def test_what_flows_back_to_a_number_of_many_elements_is_a_sum() -> None:
+    """Slopes whose formula squares 1e20: one by itself, and two that are added up."""
+    for size, verdict in ((1, "inaccurate"), (2, "unstable")):
+        one = _case(f"x: f32[{size}], z: f32[1]", "hypot(x, z)", x=[3e20] * size, z=[1e20])
+        assert _told(one, "x", np.nan).verdict == "inaccurate"
+        assert _told(one, "z", np.nan).verdict == verdict
+
+
 @pytest.mark.parametrize("target", ["torch", "jax"])
 def test_what_the_squares_of_a_framework_lose_is_reported(target: str, tmp_path: Path) -> None:
     one = _case("x: f32[2]", "asinh(x)", x=[1e20, 2])

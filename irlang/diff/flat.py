@@ -27,7 +27,7 @@ from irlang.adjoint_graph import free_prefix
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.lone import is_given, own_program, reader
-from irlang.diff.spilled import FAR, within
+from irlang.diff.spilled import FAR, adds_up, within
 from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
@@ -123,6 +123,7 @@ def _judged(
     if node is None or not _is_finite(case, node):
         return verdict
     is_function = case.edge and is_pointwise(node.expansion(case.catalog))
+    is_function = is_function and not adds_up(graph, node, name)
     near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
     if not is_function and not near.any():
         return verdict  # whatever there is in a larger range, which takes as long as all of this
