@@ -100,6 +100,20 @@ def test_what_the_squares_of_a_framework_lose_is_reported(target: str, tmp_path:
     assert "1e-20" in said
 
 
+def test_what_is_lost_on_the_way_to_an_exact_number_is_said_as_well(tmp_path: Path) -> None:
+    """Of weight 0 the slope is 0, in which 2 x = 6e38 times erfcx(x) = 2e-39 is a part."""
+    usable("torch")
+    one = _case("x: f32[2]", "erfcx(x)", x=[-np.inf, 3e38])
+    one.values[next(name for name in one.graph.inputs if name != "x")][:] = 0
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([one], grad=True)
+        found = find(session, one, 1, "torch", outcome)
+    assert (found.verdict.expected, found.verdict.message) == (0.0, ON_THE_WAY)
+    write(found, tmp_path, "f-001")
+    said = (tmp_path / "issue.md").read_text("utf-8")
+    assert "It is exact, and within the range of float32; numbers on the way to it are not." in said
+
+
 @pytest.mark.parametrize("target", ["torch", "tf", "jax"])
 def test_a_slope_that_is_no_number_is_reported(target: str) -> None:
     """The cube of 1e20 is beyond f32, and its slope times what tanh leaves no number."""
