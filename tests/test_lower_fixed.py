@@ -154,3 +154,20 @@ def test_what_a_constant_makes_wrong_is_shown_with_it() -> None:
     assert (operator, amiss.verdict) == ("maximum", "nonfinite")
     assert list(shown.graph.params) == ["w"]
     assert list(shown.graph.inputs) == ["x"]
+
+
+def test_a_kernel_whose_gradient_passes_is_not_differentiated() -> None:
+    """What is beyond the range has none in `tf.quantization.quantize_and_dequantize_v2` alone."""
+    text = """nnir 1
+    model m(x: f32[2], a: f32[], b: f32[]) -> y: f32[2] {
+      y = quantize_and_dequantize(x, a, b)
+      loss = reduce_sum(y)
+    }
+    """
+    words = [
+        [str(_lowered(text, "tf:graph", turn, grad).code) for turn in range(12)]
+        for grad in (False, True)
+    ]
+    assert any("raw_ops.QuantizeAndDequantizeV" in code for code in words[0])
+    assert not any("raw_ops.QuantizeAndDequantizeV" in code for code in words[1])
+    assert all("quantize_and_dequantize_v2" in code for code in words[1])

@@ -78,6 +78,14 @@ def test_it_is_asked_of_functions_at_edges_alone() -> None:
     assert _told(ordinary, "x", 0.0).verdict == "unstable"
 
 
+def test_what_flows_back_to_a_number_of_many_elements_is_a_sum() -> None:
+    """Slopes whose formula squares 1e20: one by itself, and two that are added up."""
+    for size, verdict in ((1, "inaccurate"), (2, "unstable")):
+        one = _case(f"x: f32[{size}], z: f32[1]", "hypot(x, z)", x=[3e20] * size, z=[1e20])
+        assert _told(one, "x", np.nan).verdict == "inaccurate"
+        assert _told(one, "z", np.nan).verdict == verdict
+
+
 @pytest.mark.parametrize("target", ["torch", "jax"])
 def test_what_the_squares_of_a_framework_lose_is_reported(target: str, tmp_path: Path) -> None:
     one = _case("x: f32[2]", "asinh(x)", x=[1e20, 2])
@@ -90,6 +98,20 @@ def test_what_the_squares_of_a_framework_lose_is_reported(target: str, tmp_path:
     said = (tmp_path / "issue.md").read_text("utf-8")
     assert "numbers on the way to it are not" in said
     assert "1e-20" in said
+
+
+def test_what_is_lost_on_the_way_to_an_exact_number_is_said_as_well(tmp_path: Path) -> None:
+    """Of weight 0 the slope is 0, in which 2 x = 6e38 times erfcx(x) = 2e-39 is a part."""
+    usable("torch")
+    one = _case("x: f32[2]", "erfcx(x)", x=[-np.inf, 3e38])
+    one.values[next(name for name in one.graph.inputs if name != "x")][:] = 0
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([one], grad=True)
+        found = find(session, one, 1, "torch", outcome)
+    assert (found.verdict.expected, found.verdict.message) == (0.0, ON_THE_WAY)
+    write(found, tmp_path, "f-001")
+    said = (tmp_path / "issue.md").read_text("utf-8")
+    assert "It is exact, and within the range of float32; numbers on the way to it are not." in said
 
 
 @pytest.mark.parametrize("target", ["torch", "tf", "jax"])

@@ -29,7 +29,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.kinks import SLOPES, held_to_slopes, is_finite, said_little
 from irlang.diff.lone import is_given, own_program, reader
-from irlang.diff.spilled import FAR, within
+from irlang.diff.spilled import FAR, adds_up, within
 from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
@@ -129,6 +129,7 @@ def _judged(
     if node is None or not is_finite(node, case.values):
         return verdict
     is_function = case.edge and is_pointwise(node.expansion(case.catalog))
+    is_function = is_function and not adds_up(graph, node, name)
     near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
     if not is_function and not near.any():
         return verdict  # whatever there is in a larger range, which takes as long as all of this

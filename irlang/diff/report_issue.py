@@ -30,7 +30,7 @@ from irlang.diff.verdict import NOT_REPEATED, Verdict, only_shapes
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw, Expansion
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, differentiated
 from irlang.graph_text import to_ast
 from irlang.interp import reference
 from irlang.interp.plain import load
@@ -339,13 +339,17 @@ def _graph(found: Found) -> Graph:
 
 
 def _radius(found: Found) -> str:
-    radius = found.verdict.radius
-    if not radius:
+    radius, lost = found.verdict.radius, found.verdict.message == ON_THE_WAY
+    if not radius and not lost:
         return "No rounding is involved: the value is exact."
     name = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
-    info = found.reduced.graph.values.get(found.verdict.name)
+    told = found.verdict.name
+    of = differentiated(told) if found.verdict.stage == "backward" else told
+    info = found.reduced.graph.values.get(of)
     kind = name.get(info.dtype, "this type") if info is not None else "this type"
-    if found.verdict.message == ON_THE_WAY:
+    if not radius:
+        return f"It is exact, and within the range of {kind}; numbers on the way to it are not."
+    if lost:
         halved = radius <= _HALF * abs(found.verdict.expected or 0.0)
         return (
             f"It is within the range of {kind}; numbers on the way to it are not. A formula that "

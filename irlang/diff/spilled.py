@@ -6,12 +6,14 @@ slope is 1e-20, and an operator of the target's own was to give that. If it give
 its formula loses what the type could hold: it is `inaccurate`, never `wrong`.
 
 That is asked of functions alone, which go element by element: that the sum of a mean overflows is
-what everybody has settled for, be it of elements or of several tensors. And of values at the edges
+what everybody has settled for, be it of elements or of several tensors, or of what flows back to a
+number that many elements read. And of values at the edges
 of their types: elsewhere what overflows, as squares in f16 do, mostly is settled for, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -126,7 +128,17 @@ def _call(graph: Graph, case: Case, name: str) -> Node | None:
         return None
     if any(isinstance(value, tuple) for value in node.inputs.values()):
         return None
+    if value is None and adds_up(graph, node, differentiated(name)):
+        return None
     return node if is_pointwise(node.expansion(case.catalog)) else None
+
+
+def adds_up(graph: Graph, node: Node, name: str) -> bool:
+    """Whether what flows back through a function to an operand is a sum, as an element of it is
+    read by several elements of a result.
+    """
+    size = math.prod(graph.values[name].shape)
+    return any(size < math.prod(graph.values[output].shape) for output in node.outputs)
 
 
 def _is_own(graph: Graph, case: Case, target: str, name: str) -> bool:

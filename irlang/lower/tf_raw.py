@@ -221,9 +221,14 @@ def _stitch(call: Tf, name: str) -> Value:
 
 
 def _quantized(call: Tf, name: str) -> Value | None:
-    """Of a range for all or for each element of an axis, which the first kernel does not say."""
+    """Of a range for all or for each element of an axis, which the first kernel does not say.
+
+    What flows back passes as if nothing were done, which TensorFlow documents of what stood before
+    `tf.quantization.quantize_and_dequantize_v2`: beyond a given range there is another gradient.
+    """
     x = call.input("x")
-    if x.dtype not in _WIDE or not name.endswith(("V2", "V3")):
+    passing = call.build.sloped and call.has("low")
+    if x.dtype not in _WIDE or not name.endswith(("V2", "V3")) or passing:
         return None
     third = name.endswith("V3")
     if third and call["rounding"] != "even":

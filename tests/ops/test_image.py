@@ -202,6 +202,18 @@ def test_roi_align_is_a_mean_of_samples(data: st.DataObject) -> None:
     call("roi_align", {"x": x, "rois": rois, "batch": batch}, **attrs)["y"].check(y)
 
 
+def test_nothing_is_said_of_regions_at_an_infinite_scale() -> None:
+    """A corner at 0 is nowhere then: 0 times infinity."""
+    given_ = {
+        "x": np.ones((1, 1, 2, 2)),
+        "rois": np.array([[0.0, 1, 1, 1]]),
+        "batch": np.array([0]),
+    }
+    for scale in (np.inf, -np.inf, 1.0):
+        y = call("roi_align", given_, size=(2, 2), sampling_ratio=1, scale=scale)["y"]
+        assert np.isinf(y.radius).all() == np.isinf(scale)
+
+
 @settings(max_examples=20)
 @given(st.data())
 def test_max_roi_pool_is_the_largest_of_a_bin(data: st.DataObject) -> None:

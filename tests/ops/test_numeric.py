@@ -9,7 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irlang.interp import reference
+from irlang.catalog import builtin
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.expand import expand
+from irlang.instance import instantiate
+from irlang.interp import reference, rounding
+from irlang.interp.balls import Ball
+from irlang.interp.plain import load
 from tests.ops.compare import agrees, broadcasting, expansion, integers, left_open, reals, shapes
 
 few = settings(max_examples=25)
@@ -43,6 +50,19 @@ def test_a_function_of_one_tensor(op: str, data: st.DataObject) -> None:
     function, low, high = ONE[op]
     x = data.draw(reals(data.draw(shapes()), low, high, special=True))
     agrees(op, {"x": x}, function(x), operations=8, magnitude=2.0 if op == "sinc" else 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_pi_is_rounded_in_every_type(dtype: str) -> None:
+    """sin(pi x) / (pi x) of a whole number is 0, whatever the nearest number to pi makes of it."""
+    x = np.arange(1.0, 9.0)
+    tensors = {"x": Ball(load(TensorInfo(x.shape, dtype), x))}
+    op = builtin().op("sinc")
+    assert op is not None
+    made = expand(instantiate(op, {"x": TensorInfo(x.shape, dtype)}, {}), builtin())
+    found = rounding.evaluate(made, tensors, dtype)["y"]
+    assert np.all(np.abs(found.value) <= found.bound)
+    assert np.all(found.bound <= 16 * DTYPES[dtype].unit)
 
 
 @given(data=st.data())

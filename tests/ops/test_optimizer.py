@@ -182,6 +182,15 @@ def test_steps_are_those_of_torch(
         steps(gradient).check(native.detach().numpy())
 
 
+@pytest.mark.parametrize("square", [-1.0, np.nan, 1.0])
+def test_a_root_that_has_no_part_in_a_step_may_have_none(square: float) -> None:
+    """PyTorch's foreach multiplies what is made of it by 0, and its loop leaves it out."""
+    state = {"square": np.array([square]), "step": np.array(1)}
+    given_ = {"x": np.array([1.0]), "gradient": np.array([0.25]), **state}
+    radius = call("radam", given_)["y"].radius
+    assert np.isinf(radius).all() == (not square >= 0)
+
+
 _TORCH_STATE = {
     "sgd": {"velocity": "momentum_buffer"},
     "rmsprop": {"square": "square_avg", "mean": "grad_avg", "velocity": "momentum_buffer"},

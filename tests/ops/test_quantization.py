@@ -232,6 +232,31 @@ def test_a_range_is_moved_so_that_it_has_zero_in_it() -> None:
         check(found("fake_quantize_range", given, bits=4), [np.array([ends[0], *inner, ends[1]])])
 
 
+@given(
+    st.floats(-100, 0, width=32),
+    st.floats(2.0**-10, 100, width=32),
+    st.integers(2, 8),
+    st.booleans(),
+)
+def test_the_end_of_a_range_is_so_many_steps(
+    low: float, high: float, bits: int, narrow: bool
+) -> None:
+    """What is beyond is rounded as all else is: the documented steps in f32, of places and back."""
+    ends = {"low": np.array(low, np.float32), "high": np.array(high, np.float32)}
+    first, last = int(narrow), 2**bits - 1
+    step = (ends["high"] - ends["low"]) / np.float32(last - first)
+    zero = np.float32(np.round(np.float32(first) - ends["low"] / step))
+    if abs(float(-ends["low"] / step) % 1 - 0.5) < 1e-3:
+        return  # two steps are as near
+    bounds = [(np.float32(end) - zero) * step for end in (first, last)]
+    x = np.array([-300, 300], np.float32)
+    y = np.floor((np.clip(x, *bounds) - bounds[0]) * (1 / step) + np.float32(0.5))
+    y = y * step + bounds[0]
+    ((value, radius),) = found("fake_quantize_range", {"x": x, **ends}, bits=bits, narrow=narrow)
+    assert np.all(np.abs(y - value) <= radius)
+    assert np.all(radius <= 2.0**-20 * (high - low))
+
+
 def test_what_a_range_bounds_flows_back_to_its_ends() -> None:
     tf = pytest.importorskip("tensorflow")
     x = np.array([-9.0, 0.04, 0.6, 9.0, 7.0], np.float32)

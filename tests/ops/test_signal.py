@@ -7,6 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irlang.catalog import builtin
+from irlang.expand import expand
+from irlang.instance import instantiate
+from irlang.interp import rounding
 from tests.ops.oracle import Array, call
 
 torch = pytest.importorskip("torch")
@@ -92,6 +96,22 @@ def test_further_windows_are_those_of_torch(size: int, periodic: bool) -> None:
         result = call(name, {}, size=size, periodic=periodic, to="f64", **options)["y"]
         expected = native(size, periodic=periodic, dtype=torch.float64, **options).numpy()
         assert np.abs(expected - result.value).max() <= 64 * 2.0**-53  # of terms of size 1
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_a_triangle_is_within_the_rounding_of_its_documented_formula(periodic: bool) -> None:
+    """torch.bartlett_window: 2 n / (N - 1), and 2 less that behind the middle, in f32."""
+    op = builtin().op("bartlett_window")
+    assert op is not None
+    for size in (*range(3, 260, 7), 256, 1000):
+        instance = instantiate(op, {}, {"size": size, "periodic": periodic})
+        ball = rounding.evaluate(expand(instance, builtin()), {}, "f32")["y"]
+        step = np.float32(2) / np.float32(size if periodic else size - 1)
+        rising = np.arange(size).astype(np.float32) * step
+        falling = np.float32(2) - rising
+        wanted = np.where(rising <= 1, rising, falling).astype(np.float64)
+        assert np.all(np.abs(wanted - ball.value) <= ball.bound)
+        assert np.max(ball.bound) <= 8 * 2.0**-24  # a few roundings of numbers up to 2
 
 
 def test_an_empty_window_and_one_of_a_single_sample() -> None:

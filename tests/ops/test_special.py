@@ -10,6 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang.adjoint import adjoint
+from irlang.catalog import builtin
+from irlang.equations import TensorInfo
+from irlang.expand import expand
+from irlang.instance import instantiate
+from irlang.interp import rounding
+from irlang.interp.balls import Ball
+from irlang.interp.plain import load
 from tests.ops.compare import agrees, exactly, expansion, left_open, reals, results
 
 few = settings(max_examples=25)
@@ -141,6 +148,34 @@ def test_orthogonal_polynomials(data: st.DataObject, family: str, n: int) -> Non
         at = (x + 1) / 2 if shifted else x
         agrees("orthogonal_polynomial", {"x": at}, function(x, n), operations=8 * n + 8,
                magnitude=size, n=n, family=family, shifted=shifted)  # fmt: skip
+
+
+@given(
+    x=st.lists(st.floats(-0.96875, 0.96875, width=32), min_size=1, max_size=4),
+    n=st.integers(6, 24),
+    family=st.sampled_from(["chebyshev_t", "chebyshev_u"]),
+)
+@few
+def test_cosines_may_stand_for_polynomials_of_high_degrees(
+    x: list[float], n: int, family: str
+) -> None:
+    """As PyTorch documents of the first two kinds, in f32."""
+    at = np.array(x, np.float32)
+    angle = np.arccos(at)
+    if family == "chebyshev_t":
+        wanted = np.cos(np.float32(n) * angle)
+    else:
+        wanted = np.sin(np.float32(n + 1) * angle) / np.sin(angle)
+    op, info = builtin().op("orthogonal_polynomial"), TensorInfo(at.shape, "f32")
+    assert op is not None
+    made = expand(instantiate(op, {"x": info}, {"n": n, "family": family}), builtin())
+    balls = {"x": Ball(load(info, at))}
+    found = rounding.evaluate(made, balls, "f32")["y"]
+    assert np.all(np.abs(wanted.astype(np.float64) - found.value) <= found.bound)
+    exact = POLYNOMIALS[family](at.astype(np.float64), n)
+    assert np.all(np.abs(exact - found.value) <= 2.0**-40 * 3.0**n)
+    if n == 6 and family == "chebyshev_t":
+        assert np.all(found.bound <= 1e-4)
 
 
 def test_an_orthogonal_polynomial_is_left_open_at_infinity() -> None:
