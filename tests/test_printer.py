@@ -235,7 +235,7 @@ def test_every_kind_of_node_is_generated() -> None:
     seen: set[type] = set()
 
     @given(files, several(op_statements, 3, 6), several(model_statements, 2, 4))
-    @settings(max_examples=80)
+    @settings(max_examples=200)
     def collect(
         file: ast.File, inner: tuple[ast.Statement, ...], outer: tuple[ast.Statement, ...]
     ) -> None:
