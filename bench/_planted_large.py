@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import textwrap
 
-from bench._planted_drawn import on_onnx, on_torch
 from bench._planted_faults import Fault
+from bench._planted_made import on_onnx, on_torch
 
 _AROUND = "relu,tanh,add,multiply"
 # `long` is whether the axis that a function goes along has more elements than that.
