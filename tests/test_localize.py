@@ -73,6 +73,22 @@ def test_the_culprit_ranks_first_and_is_verified(
     assert found.table[0].change > 1e-3 > max(row.change for row in found.table[1:])
 
 
+def test_what_is_left_open_is_no_disagreement(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mask that differs from the oracle's changes more than any fault does."""
+    beside = DEEP.replace(") -> ", ", n: f32[40]) -> e: f32[40], ").replace(
+        "{", "{\n  e = multiply(100.0, dropout(n; training = true))", 1
+    )
+    for text in (beside, DEEP):
+        assert substitute(session, case_of(text), "torch").whole in ("agrees", "rounding")
+    plant_everywhere(monkeypatch, WIDE, "dilation=(1, 1)")
+    found = substitute(session, case_of(beside), "torch")
+    assert found.culprit is not None
+    assert found.culprit.op.name == "conv"
+    assert (found.vanishes, found.stays) == (True, True)
+
+
 def test_what_is_wrong_only_together_has_no_culprit(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,8 @@ Every call is bound to a target of its own, or to the oracle, rounded to the typ
 calls run one by one through the workers, values being carried in between. One binding at a time is
 replaced, in reverse topological order, and the calls are ranked by how much the results change.
 Then the culprit is verified: it alone replaced makes the disagreement vanish, it alone kept makes
-it stay.
+it stay. What a definition leaves open, as the mask of a dropout, and what follows from it, is
+another number on every target, and is not compared.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from irlang.adjoint_graph import Pullback
 from irlang.diagnostics import InvalidInput, fail
-from irlang.diff.calls import Case
+from irlang.diff.calls import Case, open_values
 from irlang.diff.edits import typed
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.runner import Session, program
@@ -71,7 +72,9 @@ def substitute(session: Session, case: Case, target: str, grad: bool = False) ->
     if grad and case.graph.loss is not None:
         results_of.append(case.graph.loss)
         case = differentiated(session, case, target)
-    slopes = [v for v in case.graph.outputs.values() if v not in results_of]
+    open_ = open_values(case.graph, case.catalog)
+    slopes = [v for v in case.graph.outputs.values() if v not in (*results_of, *open_)]
+    results_of = [v for v in results_of if v not in open_]
     first = [node.outputs[0] for node in calls]
     own = dict.fromkeys(first, target)
     bindings: list[Binding] = [own]
@@ -219,14 +222,16 @@ def _reach(ball: Ball) -> float:
 
 
 def verdict_of(case: Case, values: dict[str, Array] | str, target: str) -> str:
-    """The gravest verdict on the results of a program."""
+    """The gravest verdict on the results of a program that are determined."""
     if isinstance(values, str):
         return values
     if case.balls is None:
         case.balls = balls(case.graph, case.values, case.catalog, precision(case.graph))
+    open_ = open_values(case.graph, case.catalog)
     found = [
         judge(name, target, case.graph.values[value], case.balls[value], values[value]).verdict
         for name, value in case.graph.outputs.items()
+        if value not in open_
     ]
     return gravest(found)
 
