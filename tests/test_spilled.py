@@ -69,6 +69,9 @@ def test_what_the_type_cannot_hold_is_not(x: float) -> None:
     assert _told(one, "x", np.nan).verdict == "unstable"  # as the result itself is infinite
     one = _case("x: f32[1], z: f32[1]", "power(x, z)", x=[x], z=[3])
     assert _told(one, "x", np.nan).verdict == "unstable"
+    one = _case("x: f32[1], z: f32[1]", "xdivy(x, z)", x=[x], z=[1e-20])
+    one.values[next(name for name in one.graph.inputs if name not in "xz")][:] = 0
+    assert _told(one, "z", np.nan).verdict == "unstable"  # as the slope itself, x / 1e-40, is
 
 
 def test_it_is_asked_of_functions_at_edges_alone() -> None:

@@ -3,7 +3,8 @@
 The slope of the inverse hyperbolic sine squares what it is given, as the equations say it: of 1e20
 in f32 nothing is known then, for whoever follows them overflows (`irlang.interp.overflow`). But the
 slope is 1e-20, and an operator of the target's own was to give that. If it gives something else,
-its formula loses what the type could hold: it is `inaccurate`, never `wrong`.
+its formula loses what the type could hold: it is `inaccurate`, never `wrong`. A slope that the type
+has no room for is not asked for, be what it is multiplied with as small as it may.
 
 That is asked of functions alone, which go element by element: that the sum of a mean overflows is
 what everybody has settled for, be it of elements or of several tensors, or of what flows back to a
@@ -24,6 +25,7 @@ from irlang.arithmetic import Arithmetic
 from irlang.diff.calls import Case
 from irlang.diff.lone import is_given, own_program, reader
 from irlang.diff.verdict import FINDINGS, Verdict, judge
+from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.layout import is_pointwise
@@ -74,8 +76,11 @@ def _spilled(
     values = within(balls(graph, case.values, case.catalog, precision(graph), FAR), graph)
     slopes = {}
     if any(name not in graph.outputs for name in own):
-        slopes = gradient_balls(graph, case.values, case.catalog, values, arithmetic=FAR)
-        slopes = within(slopes, graph)
+        slopes = within(_slopes(graph, case, case.values), graph)
+        ones = {weight: np.ones(graph.values[weight].shape) for weight in weights(graph).values()}
+        for name, ball in _slopes(graph, case, {**case.values, **ones}).items():
+            most = DTYPES[graph.values[name].dtype].largest
+            slopes[name] = without(slopes[name], ~(np.abs(np.asarray(ball.value)) <= most))
     for name in own:
         value = graph.outputs.get(name)
         if value and _keeps_more(graph, values, value):
@@ -85,6 +90,12 @@ def _spilled(
         verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
+
+
+def _slopes(graph: Graph, case: Case, values: Mapping[str, Array]) -> dict[str, Ball]:
+    """The gradients in types of the same digits that have room."""
+    found = balls(graph, values, case.catalog, precision(graph), FAR)
+    return gradient_balls(graph, values, case.catalog, found, arithmetic=FAR)
 
 
 def _keeps_more(graph: Graph, values: Mapping[str, Ball], value: str) -> bool:
