@@ -97,8 +97,7 @@ def test_a_slope_that_is_infinite_has_a_guard(body: str, frameworks: Frameworks)
 def test_a_gradient_has_its_guard_where_a_value_has_the_name_of_another(
     frameworks: Frameworks,
 ) -> None:
-    """`2` in the call that `d` names is a value `d_a`, and `a` is one, too."""
-    text = model("r = sqrt(a)\nd = multiply(2, r)", "a: f32[4] in [0, 1]", "d: f32[4]")
+    text = model("r = sqrt(a)\nd_a = multiply(2, r)", "a: f32[4] in [0, 1]", "d_a: f32[4]")
     found = judged(text, frameworks, gradient=True)
     assert found.subject.prefix == "dd_"
     (report,) = found.reports
