@@ -138,3 +138,11 @@ def test_calls_apart_have_their_turn_in_forms_that_are_dared() -> None:
         assert written(one, target).dared
         assert one.inputs.keys() == one.graph.inputs.keys()
         assert all(np.shape(a) == one.graph.inputs[n].info.shape for n, a in one.inputs.items())
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "torch", "tf", "jax", "keras:tensorflow"])
+def test_what_a_target_has_an_operator_for_may_have_numbers_written_in_it(target: str) -> None:
+    usable(target)
+    made = case("x: f32[4]", "multiply(x, 2.0)")
+    with Session([target]) as session:
+        assert session.has_own(made.graph, made.catalog)

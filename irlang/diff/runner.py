@@ -38,6 +38,7 @@ from irlang.diff.plainly import Judged, compare_plainly, excuse
 from irlang.diff.rounds import Fruitless, Rarest
 from irlang.diff.verdict import Verdict, only_shapes
 from irlang.graph import Graph, Node
+from irlang.interp.values import initial_values
 from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.manner import Manner
@@ -386,11 +387,12 @@ class Session:
         return other if any(one.turned for one in lowered) else case
 
     def has_own(self, graph: Graph, catalog: Catalog) -> bool:
-        """Whether any of the targets has operators of its own for all calls of a program that has
-        no parameters.
+        """Whether any of the targets has operators of its own for all calls of a program, the
+        parameters of which are numbers that are written in it.
         """
+        written, manner = initial_values(graph, 0), Manner(bold=True)
         return any(
-            not lower(graph, target, catalog, {}, whole=False, manner=Manner(bold=True)).unsupported
+            not lower(graph, target, catalog, written, whole=False, manner=manner).unsupported
             for target in self.targets
         )
 
