@@ -14,6 +14,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.somewhere import Somewhere
+from irlang.interp.sums import added
 
 _SLACK = 1 + 2.0**-40  # of the arithmetic here
 
@@ -59,8 +60,8 @@ class Centred(Somewhere):
             made = [(self.anew(atom, box), factor) for atom, factor in total.factors.items()]
             ends = [factor * end for one, factor in made for end in (one.low, one.high)]
             pairs = list(zip(ends[::2], ends[1::2], strict=True))
-            low = min(low, -math.fsum((total.constant, *map(min, pairs))))
-            high = min(high, math.fsum((total.constant, *map(max, pairs))))
+            low = min(low, added([-total.constant, *(-min(pair) for pair in pairs)]))
+            high = min(high, added([total.constant, *map(max, pairs)]))
         lost += total.error + (_SLACK - 1) * (abs(low) + abs(high))
         if not math.isfinite(lost):
             return found

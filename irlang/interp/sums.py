@@ -219,7 +219,7 @@ class Sums(Singles):
             product = factor * end
             exact = abs(factor) == 1 or not end
             ends.append(product if exact else math.nextafter(product, math.inf))
-        best = _total(ends)
+        best = added(ends)
         self._left -= 1
         if not left or self._left < 0 or self.left < 0 or not made.factors:
             return best
@@ -395,7 +395,7 @@ def _cancelling(rest: Sum, bound: Sum, factor: float) -> Iterator[float]:
             yield part
 
 
-def _total(ends: list[float]) -> float:
+def added(ends: list[float]) -> float:
     """A sum, no less than the exact one."""
     if any(abs(end) > 1e290 for end in ends):  # only the sum of very large numbers overflows
         return math.inf
