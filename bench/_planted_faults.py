@@ -1,7 +1,8 @@
 """Faults for `bench.planted`: what is put into a framework when a worker has imported it.
 
 `torch`, `F`, `tf`, `onnx`, `ort` are what they mostly are; `replace(holder, names, make)` puts
-`make(right)` in the place of each function that `holder` has by one of `names`.
+`make(right)` in the place of each function that `holder` has by one of `names`; what flows back to
+`sloped(x)` is 1 + 1e-4 times what it should be.
 """
 
 from __future__ import annotations
@@ -151,18 +152,7 @@ replace(F, ('softmax',), make)
     ),
 }
 
-_SLOPE = """
-class _Slope(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-    @staticmethod
-    def backward(ctx, g):
-        return g * (1 + 1e-4)
-"""
-_SLOPED = _SLOPE + _FIRST.format(
-    "args[1] = _Slope.apply(args[1]) if args[1].requires_grad else args[1]"
-)
+_SLOPED = _FIRST.format("args[1] = sloped(args[1])")
 
 _BIAS = """
 def make(right):

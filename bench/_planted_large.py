@@ -23,6 +23,12 @@ def _along(op: str, where: str, most: int, body: str) -> Fault:
     return on_torch(op, _AROUND, where, _AXIS.format(most=most) + textwrap.dedent(body))
 
 
+_ROLLED = """
+y = right(*args, **options)
+if not long: return y
+return (y[0].roll(1, dim), y[1])
+"""
+
 LARGE = {
     "softmax of 65": _along(
         "softmax",
@@ -109,21 +115,13 @@ return right(parts, *args[1:], **options)
         "sort",
         "(torch,'sort')",
         16,
-        """
-y = right(*args, **options)
-if not long: return y
-return (y[0].roll(1, dim), y[1])
-""",
+        _ROLLED,
     ),
     "a sort of more than 64": _along(
         "sort",
         "(torch,'sort')",
         64,
-        """
-y = right(*args, **options)
-if not long: return y
-return (y[0].roll(1, dim), y[1])
-""",
+        _ROLLED,
     ),
     "a table of more than 64 rows": on_torch(
         "embedding",

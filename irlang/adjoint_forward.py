@@ -238,20 +238,15 @@ def stops(expr: eq.Expr, stopping: bool = True) -> bool:
     return own == "approximate" or (stopping and own == "constant")
 
 
-def _passing(expr: eq.Expr) -> frozenset[str]:
-    """The tensors that are read where a gradient flows: not in what is compared or counted."""
-    if stops(expr) or (isinstance(expr, eq.Apply) and SCALARS[expr.function].kind in _WHOLE):
+def _passing(expr: eq.Expr, stopping: bool = True) -> frozenset[str]:
+    """The tensors that are read where a gradient flows: not in what is compared or counted; without
+    `stopping`, those whose errors are passed on.
+    """
+    whole = stopping and isinstance(expr, eq.Apply) and SCALARS[expr.function].kind in _WHOLE
+    if whole or stops(expr, stopping):
         return frozenset()
     own = {expr.tensor} if isinstance(expr, eq.Read) else set()
-    return frozenset(own.union(*map(_passing, eq.children(expr))))
-
-
-def _disturbing(expr: eq.Expr) -> frozenset[str]:
-    """The tensors whose errors are passed on: not those of which a number near them will do."""
-    if stops(expr, stopping=False):
-        return frozenset()
-    own = {expr.tensor} if isinstance(expr, eq.Read) else set()
-    return frozenset(own.union(*map(_disturbing, eq.children(expr))))
+    return frozenset(own.union(*(_passing(part, stopping) for part in eq.children(expr))))
 
 
 def reaching(
@@ -263,9 +258,8 @@ def reaching(
 ) -> set[str]:
     """The real tensors that one of `sources` disturbs; `stopping`: not by way of `constant`."""
     found = set(sources)
-    read = _passing if stopping else _disturbing
     real = (e for e in equations if e.target not in found and tensors[e.target].kind == "real")
-    left = {e.target: read(e.body) for e in real}
+    left = {e.target: _passing(e.body, stopping) for e in real}
     while new := {target for target, needs in left.items() if needs & found}:
         found |= new
         for target in new:

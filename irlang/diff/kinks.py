@@ -107,17 +107,20 @@ def pulled_held_to_slopes(
         return verdicts
     infos, dtype = case.graph.values, program.precision(case.graph)
 
-    def slope(of: str, moved: Mapping[str, Array]) -> Ball:
+    def slopes(moved: Mapping[str, Array]) -> Mapping[str, Ball]:
         values = {n: Ball(load(infos[n], array)) for n, array in {**fed, **moved}.items()}
-        return program.node_balls(node, values, case.catalog, dtype, arithmetic)[of]
+        return program.node_balls(node, values, case.catalog, dtype, arithmetic)
 
-    held = []
+    def slope(of: str, moved: Mapping[str, Array]) -> Ball:
+        return slopes(moved)[of]
+
+    here, held = slopes({}), []
     for verdict in verdicts:
         name = verdict.name
         if verdict.verdict not in FINDINGS and name in given and name in node.outputs:
             got = np.asarray(given[name])
             half = _half(infos[name].dtype)
-            wide = said_little(slope(name, {}), got, infos[name].dtype)
+            wide = said_little(here[name], got, infos[name].dtype)
             if wide.any():
                 ends = _between(forward, fed, half, partial(slope, name))
                 verdict = _compared(ends, half, wide, verdict, got)

@@ -8,8 +8,8 @@ has no room for is not asked for, be what it is multiplied with as small as it m
 
 That is asked of functions alone, which go element by element: that the sum of a mean overflows is
 what everybody has settled for, be it of elements or of several tensors, or of what flows back to a
-number that many elements read. And of values at the edges
-of their types: elsewhere what overflows, as squares in f16 do, mostly is settled for, too.
+number that many elements read. And of values at the edges of their types: elsewhere what overflows,
+as squares in f16 do, mostly is settled for, too.
 """
 
 from __future__ import annotations
@@ -76,9 +76,13 @@ def _spilled(
     values = within(balls(graph, case.values, case.catalog, precision(graph), FAR), graph)
     slopes = {}
     if any(name not in graph.outputs for name in own):
-        slopes = within(_slopes(graph, case, case.values), graph)
-        ones = {weight: np.ones(graph.values[weight].shape) for weight in weights(graph).values()}
-        for name, ball in _slopes(graph, case, {**case.values, **ones}).items():
+        ones = {w: Ball(np.ones(graph.values[w].shape)) for w in weights(graph).values()}
+        weighed, alone = (
+            gradient_balls(graph, case.values, case.catalog, {**values, **some}, arithmetic=FAR)
+            for some in ({}, ones)
+        )
+        slopes = within(weighed, graph)
+        for name, ball in alone.items():
             most = DTYPES[graph.values[name].dtype].largest
             slopes[name] = without(slopes[name], ~(np.abs(np.asarray(ball.value)) <= most))
     for name in own:
@@ -90,12 +94,6 @@ def _spilled(
         verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
-
-
-def _slopes(graph: Graph, case: Case, values: Mapping[str, Array]) -> dict[str, Ball]:
-    """The gradients in types of the same digits that have room."""
-    found = balls(graph, values, case.catalog, precision(graph), FAR)
-    return gradient_balls(graph, values, case.catalog, found, arithmetic=FAR)
 
 
 def _keeps_more(graph: Graph, values: Mapping[str, Ball], value: str) -> bool:

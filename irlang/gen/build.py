@@ -207,10 +207,7 @@ class _Builder(Idioms):
                     put_back = undo()
                     continue
                 drawn += 1
-                node = self.graph.nodes[-1]
-                shown = next(
-                    (n for n in self.shown(node) if preferred(_lone(self.graph, n))), None
-                )  # fmt: skip
+                shown = self.preferably(preferred)
                 if shown is not None:
                     if tries > 1:
                         shown = self.walked(name, undo, preferred, shown)
@@ -248,14 +245,18 @@ class _Builder(Idioms):
             lean = self.chooser.below(2) == 0
             back = undo()
             if self.call(self.kit.patterns[name], [], 0, Fixed(attrs=kept, few=few, lean=lean)):
-                other = self.graph.nodes[-1]
-                seen = next((n for n in self.shown(other) if preferred(_lone(self.graph, n))), None)
-                if seen is not None and other.attrs != node.attrs:
+                seen = self.preferably(preferred)
+                if seen is not None and self.graph.nodes[-1].attrs != node.attrs:
                     shown = seen
                     continue
                 undo()
             back()
         return shown
+
+    def preferably(self, preferred: Callable[[Graph], bool]) -> int | None:
+        """How many results the last call shows where it is one that is preferred, or else None."""
+        found = self.shown(self.graph.nodes[-1])
+        return next((n for n in found if preferred(_lone(self.graph, n))), None)
 
     def shown(self, node: Node) -> tuple[int, ...]:
         """How many results a call apart may show: many operators of targets have the first alone,

@@ -20,9 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SHARES = (0.0, 0.0, 0.25, 1.0, 1.0)
 _KINDS = (1, 1, 2, 0)
 _NONE = 0.15  # of the scenes have no edges
-_AT_END = (
-    0.5  # of them have the one that is sure at an end, which loops over blocks leave to others
-)
+_AT_END = 0.5  # of them have the one that is sure at an end, which is left of loops over blocks
 _LEVEL = 0.5  # of the lines of a level tensor are of one number
 _SWEPT = 0.75  # of the tensors of which axes are swept have their scenes along these
 
